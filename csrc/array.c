@@ -1,0 +1,96 @@
+#include "array.h"
+
+#include <math.h>
+
+#include "mem.h"
+
+static rpo_status check_compressed(const rpo_matrix *a, const char *name, rpo_error *err) {
+  int64_t const major = a->format == RPO_CSR ? a->rows : a->cols;
+  int64_t const minor = a->format == RPO_CSR ? a->cols : a->rows;
+  if (a->index != RPO_I32 && a->index != RPO_I64) {
+    return rpo_fail(err, RPO_EINVAL, "%s: unknown index type %d", name, (int)a->index);
+  }
+  if (a->indptr == NULL || rpo_ptr_at(a, 0) != 0) {
+    return rpo_fail(err, RPO_EINVAL, "%s: offsets must begin with 0", name);
+  }
+  for (int64_t i = 0; i < major; i++) {
+    if (rpo_ptr_at(a, i + 1) < rpo_ptr_at(a, i)) {
+      return rpo_fail(err, RPO_EINVAL, "%s: offsets must not fall, they do at %lld", name,
+                      (long long)i);
+    }
+  }
+  int64_t const stored = rpo_ptr_at(a, major);
+  if (stored > 0 && a->indices == NULL) {
+    return rpo_fail(err, RPO_EINVAL, "%s: indices are missing", name);
+  }
+  int64_t *const seen = rpo_new(minor, (int64_t)sizeof *seen);
+  if (seen == NULL) return rpo_fail_memory(err, name);
+  for (int64_t j = 0; j < minor; j++) seen[j] = -1;
+  rpo_status status = RPO_OK;
+  for (int64_t i = 0; i < major && status == RPO_OK; i++) {
+    for (int64_t e = rpo_ptr_at(a, i); e < rpo_ptr_at(a, i + 1); e++) {
+      int64_t const j = rpo_index_at(a->indices, a->index, e);
+      if (j < 0 || j >= minor) {
+        status = rpo_fail(err, RPO_EINVAL, "%s: index %lld is outside 0 .. %lld", name, (long long)j,
+                          (long long)(minor - 1));
+        break;
+      }
+      if (seen[j] == i) {
+        status = rpo_fail(err, RPO_EINVAL, "%s: index %lld occurs twice in %s %lld", name,
+                          (long long)j, a->format == RPO_CSR ? "row" : "column", (long long)i);
+        break;
+      }
+      seen[j] = i;
+    }
+  }
+  rpo_delete(seen);
+  return status;
+}
+
+rpo_status rpo_matrix_check(const rpo_matrix *a, const char *name, rpo_error *err) {
+  if (a == NULL) return rpo_fail(err, RPO_EINVAL, "%s is NULL", name);
+  if (a->rows < 1 || a->cols < 1) {
+    return rpo_fail(err, RPO_EINVAL, "%s must have at least one row and one column, got %lld x %lld",
+                    name, (long long)a->rows, (long long)a->cols);
+  }
+  if (a->rows > INT32_MAX - 1 || a->cols > INT32_MAX - 1) {
+    return rpo_fail(err, RPO_EINVAL, "%s: at most 2^31 - 2 rows and columns, got %lld x %lld", name,
+                    (long long)a->rows, (long long)a->cols);
+  }
+  if (a->dtype != RPO_F32 && a->dtype != RPO_F64) {
+    return rpo_fail(err, RPO_EINVAL, "%s: unknown number type %d", name, (int)a->dtype);
+  }
+  if (a->format == RPO_DENSE) {
+    if (a->data == NULL) return rpo_fail(err, RPO_EINVAL, "%s: data is NULL", name);
+    return RPO_OK;
+  }
+  if (a->format != RPO_CSR && a->format != RPO_CSC) {
+    return rpo_fail(err, RPO_EINVAL, "%s: unknown format %d", name, (int)a->format);
+  }
+  return check_compressed(a, name, err);
+}
+
+static rpo_status bad_value(rpo_error *err, const char *name, double value, int allow_nan) {
+  return rpo_fail(err, RPO_EINVAL, "%s must be finite%s, found %g", name,
+                  allow_nan ? " or NaN" : "", value);
+}
+
+rpo_status rpo_matrix_check_values(const rpo_matrix *a, const char *name, int allow_nan,
+                                   rpo_error *err) {
+  if (a->data == NULL) return RPO_OK;
+  if (a->format == RPO_DENSE) {
+    for (int64_t i = 0; i < a->rows; i++) {
+      for (int64_t j = 0; j < a->cols; j++) {
+        double const v = rpo_dense_at(a, i, j);
+        if (!isfinite(v) && !(allow_nan && isnan(v))) return bad_value(err, name, v, allow_nan);
+      }
+    }
+    return RPO_OK;
+  }
+  int64_t const stored = rpo_ptr_at(a, a->format == RPO_CSR ? a->rows : a->cols);
+  for (int64_t e = 0; e < stored; e++) {
+    double const v = rpo_value_at(a->data, a->dtype, e);
+    if (!isfinite(v) && !(allow_nan && isnan(v))) return bad_value(err, name, v, allow_nan);
+  }
+  return RPO_OK;
+}

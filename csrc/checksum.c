@@ -1,0 +1,25 @@
+#include "checksum.h"
+
+#include <string.h>
+
+#include "rng.h"
+
+static uint64_t stir(uint64_t state, uint64_t word) {
+  state ^= word * 0x9E3779B97F4A7C15u;
+  return (state << 27 | state >> 37) * 0xD1B54A32D192ED03u;
+}
+
+uint64_t rpo_checksum(const void *data, int64_t bytes) {
+  const unsigned char *const at = data;
+  uint64_t lane[4] = {1, 2, 3, 4};
+  int64_t i = 0;
+  for (; i + 32 <= bytes; i += 32) {
+    uint64_t word[4];
+    memcpy(word, at + i, sizeof word);
+    for (int k = 0; k < 4; k++) lane[k] = stir(lane[k], word[k]);
+  }
+  for (; i < bytes; i++) lane[0] = stir(lane[0], at[i]);
+  uint64_t sum = (uint64_t)bytes;
+  for (int k = 0; k < 4; k++) sum = rpo_mix(sum ^ lane[k]);
+  return sum;
+}

@@ -1,0 +1,43 @@
+/* Features encoded once for all trees: a column's values become codes 0, 1, ... in ascending order.
+ *
+ * A code stands for an interval [low, high] of values seen; with exact splits low = high. Missing
+ * values have the code after the last. The matrix of codes is kept dense (column after column) or
+ * sparse (only entries that differ from zero, by column and by row), whichever is smaller: the
+ * container X came in does not matter. */
+#ifndef RPO_ENCODE_H
+#define RPO_ENCODE_H
+#include "status.h"
+
+struct rpo_features {
+  int64_t rows, cols;
+  int32_t width;       /* bytes of a code: 1, 2 or 4 */
+  int32_t sparse;      /* 1: sparse form */
+  int32_t binary;      /* sparse form: every column has at most one non-zero value; no codes kept */
+  int32_t has_missing; /* 1: some value is missing */
+  int32_t single;      /* 1: every value is exactly a float32 */
+  int64_t *bin_start;  /* cols + 1: where a column's bins begin in low and high */
+  double *low, *high;  /* high == low when exact */
+  int32_t *rest;       /* by column: the code not listed: of zero (sparse), of more than half of the
+                          rows (dense), -1 when there is none */
+  void *codes;         /* dense: cols x rows */
+  int64_t *col_start;  /* sparse: cols + 1 */
+  int32_t *col_rows;
+  void *col_codes;     /* NULL when binary */
+  int64_t *row_start;  /* sparse: rows + 1 */
+  int32_t *row_cols;
+  void *row_codes;     /* NULL when binary */
+};
+
+static inline int32_t rpo_code_at(const void *codes, int32_t width, int64_t i) {
+  if (width == 1) return ((const uint8_t *)codes)[i];
+  if (width == 2) return ((const uint16_t *)codes)[i];
+  return ((const int32_t *)codes)[i];
+}
+
+static inline int32_t rpo_bins(const rpo_features *features, int64_t col) {
+  return (int32_t)(features->bin_start[col + 1] - features->bin_start[col]);
+}
+
+rpo_status rpo_encode(const rpo_matrix *X, int32_t max_bins, const rpo_features *like,
+                      const rpo_control *control, rpo_features **out, rpo_error *err);
+#endif

@@ -1,0 +1,408 @@
+#include "forest.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "array.h"
+#include "mem.h"
+#include "projection.h"
+#include "prune.h"
+#include "rng.h"
+
+void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *sums, int64_t rows,
+                   double *counts) {
+  rpo_rng rng = rpo_rng_new(seed, RPO_DRAW_BOOTSTRAP, tree, 0);
+  memset(counts, 0, (size_t)rows * sizeof *counts);
+  for (int64_t i = 0; i < draws; i++) {
+    if (sums == NULL) {
+      counts[rpo_below(&rng, (uint32_t)rows)] += 1.0;
+      continue;
+    }
+    double const u = rpo_uniform(&rng) * sums[rows - 1];
+    int64_t a = 0, b = rows - 1; /* the first row whose running sum exceeds u */
+    while (a < b) {
+      int64_t const mid = a + (b - a) / 2;
+      if (sums[mid] > u) {
+        b = mid;
+      } else {
+        a = mid + 1;
+      }
+    }
+    counts[a] += 1.0;
+  }
+}
+
+rpo_status rpo_weight_sums(const double *weight, int64_t rows, double **out, rpo_error *err) {
+  int equal = 1;
+  *out = NULL;
+  for (int64_t i = 1; weight != NULL && i < rows; i++) equal &= weight[i] == weight[0];
+  if (equal) return RPO_OK;
+  double *const sums = rpo_new(rows, 8);
+  if (sums == NULL) return rpo_fail_memory(err, "the weights");
+  double sum = 0.0;
+  for (int64_t i = 0; i < rows; i++) {
+    sum += weight[i];
+    sums[i] = sum;
+  }
+  *out = sums;
+  return RPO_OK;
+}
+
+/* What one thread reuses from tree to tree. */
+typedef struct worker {
+  rpo_grower *grower;
+  double *weight;
+} worker;
+
+typedef struct fit {
+  const rpo_features *features;
+  rpo_grow_options grow;
+  int64_t first_tree, trees, outputs, draws; /* draws 0: no bootstrap */
+  double scale, alpha;
+  int whole; /* weights allow integer sums */
+  const double *weight;
+  double *sums;
+  rpo_target source;  /* the caller's target, as read */
+  rpo_target shared;  /* what all trees see, when they see the same */
+  rpo_projection projection;
+  int own; /* 1: a projection a tree (Algorithm 2) */
+  worker *workers;
+  rpo_tree *tree;
+  double **row_weight;
+} fit;
+
+static rpo_status worker_start(const fit *f, worker *w, rpo_error *err) {
+  if (w->grower != NULL) return RPO_OK;
+  RPO_TRY(rpo_grower_new(f->features, &f->grow, &w->grower, err));
+  w->weight = rpo_new(f->features->rows, 8);
+  return w->weight == NULL ? rpo_fail_memory(err, "a tree") : RPO_OK;
+}
+
+static void tree_weights(const fit *f, int64_t number, double *weight) {
+  int64_t const rows = f->features->rows;
+  if (f->draws > 0) {
+    rpo_bootstrap(f->grow.seed, (uint64_t)number, f->draws, f->sums, rows, weight);
+  } else {
+    for (int64_t i = 0; i < rows; i++) weight[i] = f->weight == NULL ? 1.0 : f->weight[i];
+  }
+}
+
+/* Weights of the tree's rows in the order of its leaves; NULL when all are 1. */
+static rpo_status keep_weights(const rpo_tree *t, const double *weight, double **out,
+                               rpo_error *err) {
+  int ones = 1;
+  for (int64_t i = 0; i < t->n_rows; i++) ones &= weight[t->rows[i]] == 1.0;
+  *out = NULL;
+  if (ones) return RPO_OK;
+  double *const kept = rpo_new(t->n_rows, 8);
+  if (kept == NULL) return rpo_fail_memory(err, "a tree");
+  for (int64_t i = 0; i < t->n_rows; i++) kept[i] = weight[t->rows[i]];
+  *out = kept;
+  return RPO_OK;
+}
+
+static rpo_status grow_tree(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
+  fit *const f = context;
+  worker *const w = &f->workers[thread];
+  rpo_tree *const t = &f->tree[task];
+  int64_t const number = f->first_tree + task;
+  rpo_target own;
+  rpo_status status;
+  memset(&own, 0, sizeof own);
+  RPO_GOTO(worker_start(f, w, err));
+  tree_weights(f, number, w->weight);
+  if (f->own) {
+    rpo_projection projection = f->projection;
+    projection.stream = (uint64_t)number;
+    RPO_GOTO(rpo_project(&projection, f->outputs, &f->source, &own, err));
+  }
+  RPO_GOTO(rpo_grower_run(w->grower, f->own ? &own : &f->shared, w->weight, f->whole, number, job,
+                          thread, t, err));
+  for (int64_t i = 0; i < t->n_inner; i++) t->impurity[i] = (float)(f->scale * (double)t->impurity[i]);
+  for (int64_t i = 0; i < t->n_leaves; i++) {
+    t->leaf_impurity[i] = (float)(f->scale * (double)t->leaf_impurity[i]);
+  }
+  RPO_GOTO(rpo_prune(t, f->alpha, err));
+  RPO_GOTO(keep_weights(t, w->weight, &f->row_weight[task], err));
+done:
+  if (status == RPO_ECANCELED) (void)rpo_fail(err, status, "cancelled by the progress callback");
+  rpo_target_release(&own);
+  return status;
+}
+
+/* Whole weights whose sums of squares stay exact in 53 bits. */
+static int weights_are_whole(const fit *f, double largest_norm) {
+  double total = 0.0;
+  for (int64_t i = 0; i < f->features->rows; i++) {
+    double const w = f->weight == NULL || f->draws > 0 ? 1.0 : f->weight[i];
+    if (w != floor(w)) return 0;
+    total += w;
+  }
+  if ((double)f->draws > total) total = (double)f->draws;
+  return total < 1e9 && total * total * (largest_norm + 1.0) < 9e15;
+}
+
+static double largest_norm(const rpo_target *t) {
+  double largest = 0.0;
+  for (int64_t i = 0; i < t->rows; i++) largest = t->norm[i] > largest ? t->norm[i] : largest;
+  return largest;
+}
+
+static rpo_status prepare_target(fit *f, const rpo_matrix *target, const rpo_projection *projection,
+                                 rpo_error *err) {
+  f->outputs = target->cols;
+  RPO_TRY(rpo_target_new(target, 1, &f->source, err));
+  f->whole = weights_are_whole(f, largest_norm(&f->source));
+  if (projection != NULL && projection->kind != RPO_PROJECT_NONE) {
+    f->projection = *projection;
+    f->projection.seed = f->grow.seed;
+    f->projection.stream = 0;
+    f->own = !projection->shared && projection->kind != RPO_PROJECT_MATRIX;
+    if (f->own) return RPO_OK;
+    return rpo_project(&f->projection, f->outputs, &f->source, &f->shared, err);
+  }
+  if (f->source.z == NULL && rpo_target_is_small(&f->source)) {
+    return rpo_target_spread(&f->source, &f->shared, err);
+  }
+  f->shared = f->source;
+  memset(&f->source, 0, sizeof f->source);
+  return RPO_OK;
+}
+
+static int64_t no_limit(int64_t value) { return value > 0 ? value : INT64_MAX; }
+
+static void read_options(fit *f, const rpo_options *o, double total_weight) {
+  rpo_grow_options *const g = &f->grow;
+  int64_t const p = f->features->cols;
+  int64_t const k = rpo_option_whole(o, RPO_OPT_MAX_FEATURES);
+  f->scale = rpo_option_get(o, RPO_OPT_IMPURITY_SCALE);
+  f->alpha = rpo_option_get(o, RPO_OPT_CCP_ALPHA);
+  f->first_tree = rpo_option_whole(o, RPO_OPT_FIRST_TREE);
+  f->trees = rpo_option_whole(o, RPO_OPT_N_TREES);
+  g->seed = (uint64_t)rpo_option_whole(o, RPO_OPT_SEED);
+  g->max_depth = no_limit(rpo_option_whole(o, RPO_OPT_MAX_DEPTH));
+  g->min_split = rpo_option_whole(o, RPO_OPT_MIN_SAMPLES_SPLIT);
+  g->min_leaf = rpo_option_whole(o, RPO_OPT_MIN_SAMPLES_LEAF);
+  g->max_leaves = rpo_option_whole(o, RPO_OPT_MAX_LEAF_NODES);
+  g->max_features = k > 0 && k < p ? k : p;
+  g->min_leaf_weight = rpo_option_get(o, RPO_OPT_MIN_WEIGHT_FRACTION_LEAF) * total_weight;
+  g->min_decrease =
+      f->scale > 0.0 ? rpo_option_get(o, RPO_OPT_MIN_IMPURITY_DECREASE) / f->scale : 0.0;
+  g->random_cut = rpo_option_whole(o, RPO_OPT_RANDOM_CUT) != 0;
+  g->draw_non_constant = rpo_option_whole(o, RPO_OPT_DRAW_NON_CONSTANT) != 0;
+}
+
+static void fit_release(fit *f, int threads) {
+  for (int i = 0; f->workers != NULL && i < threads; i++) {
+    rpo_grower_free(f->workers[i].grower);
+    rpo_delete(f->workers[i].weight);
+  }
+  for (int64_t t = 0; t < f->trees; t++) {
+    if (f->tree != NULL) rpo_tree_release(&f->tree[t]);
+    if (f->row_weight != NULL) rpo_delete(f->row_weight[t]);
+  }
+  rpo_delete(f->workers);
+  rpo_delete(f->tree);
+  rpo_delete(f->row_weight);
+  rpo_delete(f->sums);
+  rpo_target_release(&f->source);
+  rpo_target_release(&f->shared);
+}
+
+static rpo_status pack(const fit *f, const rpo_labels *labels, int64_t outputs, int ratio,
+                       const double *fallback, rpo_forest **out, rpo_error *err) {
+  int64_t *const sampling = rpo_new(3 * f->trees, 8);
+  if (sampling == NULL) return rpo_fail_memory(err, "the model");
+  for (int64_t t = 0; t < f->trees; t++) {
+    sampling[3 * t] = (int64_t)f->grow.seed;
+    sampling[3 * t + 1] = f->first_tree + t;
+    sampling[3 * t + 2] = f->draws;
+  }
+  rpo_model_parts const parts = {f->trees, f->features->cols, outputs, f->features->rows, ratio,
+                                 f->tree,  sampling, (const double *const *)f->row_weight,
+                                 labels,   NULL,     fallback};
+  rpo_status const status = rpo_model_pack(&parts, out, err);
+  rpo_delete(sampling);
+  return status;
+}
+
+static rpo_status check_fit(const rpo_features *features, const rpo_matrix *target,
+                            const rpo_matrix *labels, const double *weight, double *total,
+                            rpo_error *err) {
+  *total = 0.0;
+  if (target->rows != features->rows) {
+    return rpo_fail(err, RPO_EINVAL, "target has %lld rows, features have %lld",
+                    (long long)target->rows, (long long)features->rows);
+  }
+  if (labels->rows != features->rows) {
+    return rpo_fail(err, RPO_EINVAL, "labels have %lld rows, features have %lld",
+                    (long long)labels->rows, (long long)features->rows);
+  }
+  for (int64_t i = 0; i < features->rows; i++) {
+    double const w = weight == NULL ? 1.0 : weight[i];
+    if (!(w >= 0.0 && isfinite(w))) {
+      return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g", w);
+    }
+    *total += w;
+  }
+  if (!(*total > 0.0)) return rpo_fail(err, RPO_EINVAL, "weight: all weights are zero");
+  return RPO_OK;
+}
+
+rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *features,
+                          const rpo_matrix *target, const rpo_matrix *labels,
+                          const double *fallback, const double *weight,
+                          const rpo_projection *projection, const rpo_control *control,
+                          rpo_forest **out, rpo_error *err) {
+  fit f;
+  rpo_labels leaf_labels;
+  rpo_status status;
+  double total;
+  memset(&f, 0, sizeof f);
+  memset(&leaf_labels, 0, sizeof leaf_labels);
+  if (options == NULL || features == NULL || out == NULL) {
+    return rpo_fail(err, RPO_EINVAL, "options, features or out is NULL");
+  }
+  if (labels == NULL) labels = target;
+  RPO_TRY(rpo_matrix_check(target, "target", err));
+  RPO_TRY(rpo_matrix_check(labels, "labels", err));
+  if (target->format == RPO_CSC || labels->format == RPO_CSC) {
+    return rpo_fail(err, RPO_EINVAL, "target and labels must be dense or CSR, not CSC");
+  }
+  RPO_TRY(rpo_matrix_check_values(target, "target", 0, err));
+  if (labels != target) RPO_TRY(rpo_matrix_check_values(labels, "labels", 0, err));
+  if (projection != NULL && projection->kind != RPO_PROJECT_NONE) {
+    RPO_TRY(rpo_projection_check(projection, target->cols, err));
+  }
+  int const ratio = rpo_option_whole(options, RPO_OPT_LABEL_RATIO) != 0;
+  if (ratio && (labels->cols % 2 != 0 || fallback == NULL)) {
+    return rpo_fail(err, RPO_EINVAL, "label_ratio needs 2d columns of labels and a fallback");
+  }
+  RPO_TRY(check_fit(features, target, labels, weight, &total, err));
+
+  f.features = features;
+  f.weight = weight;
+  read_options(&f, options, total);
+  int const threads = rpo_threads(control, f.trees);
+  if (rpo_option_whole(options, RPO_OPT_BOOTSTRAP) != 0) {
+    int64_t const draws = rpo_option_whole(options, RPO_OPT_MAX_SAMPLES);
+    f.draws = draws > 0 ? draws : features->rows;
+    f.grow.min_leaf_weight = rpo_option_get(options, RPO_OPT_MIN_WEIGHT_FRACTION_LEAF) *
+                             (double)f.draws;
+    RPO_GOTO(rpo_weight_sums(weight, features->rows, &f.sums, err));
+  }
+  RPO_GOTO(prepare_target(&f, target, projection, err));
+  RPO_GOTO(rpo_labels_new(labels, &leaf_labels, err));
+  f.workers = rpo_new_zero(threads, (int64_t)sizeof *f.workers);
+  f.tree = rpo_new_zero(f.trees, (int64_t)sizeof *f.tree);
+  f.row_weight = rpo_new_zero(f.trees, (int64_t)sizeof *f.row_weight);
+  if (f.workers == NULL || f.tree == NULL || f.row_weight == NULL) {
+    status = rpo_fail_memory(err, "the forest");
+    goto done;
+  }
+  RPO_GOTO(rpo_run(control, f.trees, grow_tree, &f, err));
+  RPO_GOTO(pack(&f, &leaf_labels, labels->cols / (ratio ? 2 : 1), ratio, fallback, out, err));
+done:
+  rpo_labels_release(&leaf_labels);
+  fit_release(&f, threads);
+  return status;
+}
+
+/* ---- Picking trees ---- */
+
+static rpo_status check_pick(const rpo_forest *const *forests, int64_t n, const int64_t *pick,
+                             int64_t count, rpo_error *err) {
+  if (forests == NULL || pick == NULL || n < 1 || count < 1) {
+    return rpo_fail(err, RPO_EINVAL, "forests and pick must not be empty");
+  }
+  for (int64_t i = 0; i < n; i++) {
+    const rpo_forest *const a = forests[0], *const b = forests[i];
+    if (b == NULL) return rpo_fail(err, RPO_EINVAL, "forest %lld is NULL", (long long)i);
+    if (a->inputs != b->inputs || a->outputs != b->outputs || a->rows != b->rows ||
+        a->ratio != b->ratio) {
+      return rpo_fail(err, RPO_EINVAL, "forest %lld was not fitted to the same data as the first",
+                      (long long)i);
+    }
+  }
+  for (int64_t i = 0; i < count; i++) {
+    int64_t const from = pick[2 * i], tree = pick[2 * i + 1];
+    if (from < 0 || from >= n || tree < 0 || tree >= forests[from]->trees) {
+      return rpo_fail(err, RPO_EINVAL, "pick %lld: no tree %lld of forest %lld", (long long)i,
+                      (long long)tree, (long long)from);
+    }
+  }
+  return RPO_OK;
+}
+
+/* Leaf tables of the picked trees, made from rows and labels where a forest keeps those. */
+static rpo_status join_tables(const rpo_forest *const *forests, const int64_t *pick, int64_t count,
+                              const rpo_tree *tree, double *const *row_weight, double **out,
+                              rpo_error *err) {
+  int64_t const columns = forests[0]->columns;
+  int64_t leaves = 0, done = 0;
+  for (int64_t i = 0; i < count; i++) leaves += tree[i].n_leaves;
+  double *const table = rpo_new(leaves * columns, 8);
+  if (table == NULL) return rpo_fail_memory(err, "the leaf table");
+  *out = table;
+  for (int64_t i = 0; i < count; i++) {
+    const rpo_forest *const m = forests[pick[2 * i]];
+    double *const here = table + done * columns;
+    done += tree[i].n_leaves;
+    if (m->table.data == NULL) {
+      rpo_labels labels;
+      RPO_TRY(rpo_model_labels(m, &labels, err));
+      rpo_fill_table(&tree[i], row_weight[i], &labels, here);
+      rpo_labels_release(&labels);
+      continue;
+    }
+    int64_t const first = m->leaf_start[pick[2 * i + 1]] * columns;
+    for (int64_t j = 0; j < tree[i].n_leaves * columns; j++) {
+      here[j] = rpo_array_number(&m->table, first + j);
+    }
+  }
+  return RPO_OK;
+}
+
+rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_forests, const int64_t *pick,
+                           int64_t count, rpo_forest **out, rpo_error *err) {
+  RPO_TRY(check_pick(forests, n_forests, pick, count, err));
+  if (out == NULL) return rpo_fail(err, RPO_EINVAL, "out is NULL");
+  const rpo_forest *const first = forests[0];
+  rpo_tree *const tree = rpo_new_zero(count, (int64_t)sizeof *tree);
+  double **const row_weight = rpo_new_zero(count, (int64_t)sizeof *row_weight);
+  int64_t *const sampling = rpo_new(3 * count, 8);
+  double *table = NULL;
+  int tables = 0;
+  rpo_labels labels;
+  rpo_status status = RPO_OK;
+  memset(&labels, 0, sizeof labels);
+  if (tree == NULL || row_weight == NULL || sampling == NULL) {
+    status = rpo_fail_memory(err, "the model");
+    goto done;
+  }
+  for (int64_t i = 0; i < count; i++) {
+    const rpo_forest *const m = forests[pick[2 * i]];
+    RPO_GOTO(rpo_model_tree(m, pick[2 * i + 1], &tree[i], &row_weight[i], err));
+    memcpy(sampling + 3 * i, m->sampling + 3 * pick[2 * i + 1], 3 * sizeof *sampling);
+  }
+  for (int64_t i = 0; i < n_forests; i++) tables |= forests[i]->table.data != NULL;
+  if (tables) {
+    RPO_GOTO(join_tables(forests, pick, count, tree, row_weight, &table, err));
+  } else {
+    RPO_GOTO(rpo_model_labels(first, &labels, err));
+  }
+  rpo_model_parts const parts = {count, first->inputs, first->outputs, first->rows, first->ratio,
+                                 tree,  sampling,      (const double *const *)row_weight,
+                                 table == NULL ? &labels : NULL, table,
+                                 first->ratio ? first->fallback.data : NULL};
+  RPO_GOTO(rpo_model_pack(&parts, out, err));
+done:
+  for (int64_t i = 0; tree != NULL && i < count; i++) rpo_tree_release(&tree[i]);
+  for (int64_t i = 0; row_weight != NULL && i < count; i++) rpo_delete(row_weight[i]);
+  rpo_delete(tree);
+  rpo_delete(row_weight);
+  rpo_delete(sampling);
+  rpo_delete(table);
+  rpo_labels_release(&labels);
+  return status;
+}

@@ -1,0 +1,13 @@
+/* Growing many trees (forest paper, Algorithms 1 and 2) and drawing their rows. */
+#ifndef RPO_FOREST_H
+#define RPO_FOREST_H
+#include "model.h"
+#include "options.h"
+
+/* How often each row is drawn: `draws` draws with replacement, by weight. `sums` are the running sums
+ * of the weights (NULL: all equal). */
+void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *sums, int64_t rows,
+                   double *counts);
+/* Running sums of weights, NULL in *out when all are equal. */
+rpo_status rpo_weight_sums(const double *weight, int64_t rows, double **out, rpo_error *err);
+#endif

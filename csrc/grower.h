@@ -1,0 +1,102 @@
+/* State of a growing tree. Neighbours: grower.c owns the memory, the loop*.h compute. */
+#ifndef RPO_GROWER_H
+#define RPO_GROWER_H
+#include "grow.h"
+
+#define RPO_BLOCK 64 /* rows of a small node: one bit each */
+
+/* Totals of the current node, inherited from the parent by subtracting the smaller child. */
+typedef struct rpo_frame {
+  double *sum;        /* sums: stride; labels with values: width */
+  int32_t *whole;     /* whole labels: width */
+  int32_t *listed;    /* sparse features: rows of the node in each column's list */
+  uint8_t *constant;  /* dense features: 1 = known constant in the node */
+  double square;      /* |S|^2 */
+  double norm;        /* sum of w |y|^2 */
+  double weight;
+} rpo_frame;
+
+typedef struct rpo_node {
+  double threshold, impurity;
+  int32_t parent, child[2]; /* ids; -1: none */
+  int32_t feature;          /* -1: leaf */
+  int32_t start, end;       /* rows */
+  uint8_t missing_left;
+} rpo_node;
+
+/* A node waiting to be split, best first. */
+typedef struct rpo_waiting {
+  uint64_t path;
+  double gain;
+  int32_t node, depth, middle, feature, below, above;
+  uint8_t missing_left;
+  double threshold;
+} rpo_waiting;
+
+typedef struct rpo_entry { /* a column's rows within a small node, as bits */
+  uint64_t rows;
+  int32_t feature;
+  int32_t codes; /* where the codes of its rows begin, in order of rows; -1: binary */
+} rpo_entry;
+
+#define RPO_FRAMES 48 /* halvings of 2^31 rows, and of a block, and some */
+
+struct rpo_grower {
+  const rpo_features *f;
+  rpo_grow_options o;
+  /* the tree */
+  const rpo_target *t;
+  const double *weight;
+  int32_t *whole_weight; /* by row, when sums are integers */
+  int whole;             /* integer sums of whole labels */
+  double total_weight;
+  rpo_node *nodes;
+  int64_t n_nodes, node_room;
+  int32_t *samples;  /* rows, a node's side by side */
+  int32_t *position; /* by row: its place in samples */
+  int32_t *scratch;  /* rows */
+  rpo_frame frames[RPO_FRAMES];
+  int64_t frame_width; /* room in a frame's sums */
+  double *side;        /* one side's sums */
+  int32_t *side_whole;
+  /* drawing */
+  int32_t *permutation; /* of features: the identity between nodes */
+  int32_t *swaps;
+  int32_t *drawn;       /* candidates */
+  double *no_hit;       /* by N: chance that k of p features miss N, or of the fewest hits */
+  /* lists of (code, row) */
+  uint64_t *keys, *keys2;
+  int64_t key_room;
+  int32_t *slot;        /* by feature: candidate + 1, 0 when not drawn */
+  int64_t *slot_start;
+  int32_t *best_rows;   /* rows of the best split's listed side */
+  /* small nodes */
+  uint64_t *bits;       /* by feature */
+  rpo_entry *entries;
+  int64_t entry_room;
+  int32_t *block_codes;
+  int64_t block_code_room;
+  /* best first */
+  rpo_waiting *heap;
+  int64_t heap_room;
+  rpo_job *job;
+  int thread;
+  int64_t work; /* since the last poll */
+  rpo_error *err;
+};
+
+rpo_frame *rpo_grower_frame(rpo_grower *g, int level); /* NULL: no memory */
+rpo_status rpo_grower_node(rpo_grower *g, int32_t parent, int side, int32_t start, int32_t end,
+                           int32_t *id);
+rpo_status rpo_grower_entry_room(rpo_grower *g, int64_t entries, int64_t codes);
+
+/* True when the work since the last look was enough to look again, and the caller wants to stop. */
+static inline int rpo_grower_poll(rpo_grower *g) {
+  if (g->work < 100000) return 0;
+  g->work = 0;
+  return rpo_poll(g->job, g->thread);
+}
+
+/* Chance of drawing the fewest possible hits when k of p features are drawn and N are wanted. */
+void rpo_fill_no_hit(int64_t p, int64_t k, double *no_hit);
+#endif

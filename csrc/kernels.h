@@ -1,0 +1,18 @@
+/* The hot loops, compiled once per instruction set with the same source and the same results; the
+ * table is picked at run time. */
+#ifndef RPO_KERNELS_H
+#define RPO_KERNELS_H
+#include "grower.h"
+#include "model.h"
+
+typedef struct rpo_kernels {
+  const char *name;
+  /* Grows the tree in g->samples[0 .. rows). */
+  rpo_status (*grow)(rpo_grower *g, int64_t rows, uint64_t path);
+  /* Leaf of each of `rows` dense rows (row after row, `stride` apart) in one tree. */
+  void (*leaves)(const rpo_model *model, int64_t tree, const double *x, int64_t stride,
+                 int64_t rows, int32_t *leaf);
+} rpo_kernels;
+
+const rpo_kernels *rpo_kernels_pick(void);
+#endif

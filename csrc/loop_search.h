@@ -1,0 +1,189 @@
+/* The split of a node of any size: features drawn, their rows listed, the best cut kept. */
+
+/* Features without replacement: a permutation drawn as far as asked, then undone, so that what a node
+ * draws depends on its path only. */
+typedef struct drawer {
+  rpo_rng rng;
+  int32_t count, features;
+} drawer;
+
+static int32_t draw_feature(rpo_grower *g, drawer *d) {
+  int32_t const i = d->count++;
+  if (g->o.max_features >= d->features) return i;
+  int32_t const j = i + (int32_t)rpo_below(&d->rng, (uint32_t)(d->features - i));
+  int32_t const feature = g->permutation[j];
+  g->permutation[j] = g->permutation[i];
+  g->permutation[i] = feature;
+  g->swaps[i] = j;
+  return feature;
+}
+
+static void undo_draws(rpo_grower *g, const drawer *d) {
+  if (g->o.max_features >= d->features) return;
+  for (int32_t i = d->count - 1; i >= 0; i--) {
+    int32_t const feature = g->permutation[i];
+    g->permutation[i] = g->permutation[g->swaps[i]];
+    g->permutation[g->swaps[i]] = feature;
+  }
+}
+
+/* scikit-learn's rule: max_features draws, and more until one is not constant. The paper's reading:
+ * until max_features are not constant. */
+static int draw_more(const rpo_grower *g, const drawer *d, int64_t usable) {
+  if (d->count == d->features) return 0;
+  if (g->o.draw_non_constant) return usable < g->o.max_features;
+  return d->count < g->o.max_features || usable == 0;
+}
+
+static row_list new_list(const rpo_grower *g, int32_t feature, int64_t node, uint64_t *keys) {
+  row_list const l = {keys, 0, 0, node, feature, g->f->rest[feature], rpo_bins(g->f, feature)};
+  return l;
+}
+
+#define GATHER(type)                                              \
+  do {                                                            \
+    const type *const code = (const type *)g->f->codes + first;   \
+    for (int64_t i = 0; i < l->node; i++) {                       \
+      int32_t const c = (int32_t)code[rows[i]];                   \
+      l->keys[count] = make_key(c, rows[i]);                      \
+      count += c != l->rest;                                      \
+    }                                                             \
+  } while (0)
+
+static void gather_dense(const rpo_grower *g, const int32_t *rows, row_list *l) {
+  int64_t const first = (int64_t)l->feature * g->f->rows;
+  int64_t count = 0;
+  if (g->f->width == 1) {
+    GATHER(uint8_t);
+  } else if (g->f->width == 2) {
+    GATHER(uint16_t);
+  } else {
+    GATHER(int32_t);
+  }
+  l->count = count;
+}
+
+static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t node,
+                         uint64_t path, best_split *best) {
+  drawer d = {rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, 0), 0, (int32_t)g->f->cols};
+  int64_t usable = 0;
+  while (draw_more(g, &d, usable)) {
+    int32_t const feature = draw_feature(g, &d);
+    if (frame->constant[feature]) continue;
+    row_list l = new_list(g, feature, node, g->keys);
+    gather_dense(g, rows, &l);
+    g->work += node;
+    if (try_feature(g, frame, &l, path, best)) {
+      frame->constant[feature] = 1;
+    } else {
+      usable++;
+    }
+    if (rpo_grower_poll(g)) break;
+  }
+  undo_draws(g, &d);
+}
+
+/* ---- Sparse features: lists of several candidates at once ---- */
+
+static inline int32_t listed_code(const rpo_grower *g, const void *codes, int32_t feature,
+                                  int64_t e) {
+  return codes == NULL ? 1 - g->f->rest[feature] : rpo_code_at(codes, g->f->width, e);
+}
+
+static void list_by_column(rpo_grower *g, int32_t start, int64_t node, row_list *l) {
+  const rpo_features *const f = g->f;
+  int64_t const end = f->col_start[l->feature + 1];
+  for (int64_t e = f->col_start[l->feature]; e < end; e++) {
+    int32_t const row = f->col_rows[e];
+    uint32_t const offset = (uint32_t)(g->position[row] - start);
+    if (offset >= (uint32_t)node) continue;
+    l->keys[l->count++] = make_key(listed_code(g, f->col_codes, l->feature, e), row);
+  }
+}
+
+static void list_by_row(rpo_grower *g, const int32_t *rows, int64_t node, row_list *lists,
+                        int64_t n_lists) {
+  const rpo_features *const f = g->f;
+  for (int64_t i = 0; i < n_lists; i++) g->slot[lists[i].feature] = (int32_t)i + 1;
+  for (int64_t i = 0; i < node; i++) {
+    for (int64_t e = f->row_start[rows[i]]; e < f->row_start[rows[i] + 1]; e++) {
+      int32_t const slot = g->slot[f->row_cols[e]];
+      if (slot == 0) continue;
+      row_list *const l = &lists[slot - 1];
+      l->keys[l->count++] = make_key(listed_code(g, f->row_codes, l->feature, e), rows[i]);
+    }
+  }
+  for (int64_t i = 0; i < n_lists; i++) g->slot[lists[i].feature] = 0;
+}
+
+/* Draws candidates that may split the node; columns without or with only listed rows are known. */
+static int64_t draw_candidates(rpo_grower *g, const rpo_frame *frame, int64_t node, uint64_t path) {
+  drawer d = {rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, 0), 0, (int32_t)g->f->cols};
+  int64_t usable = 0;
+  while (draw_more(g, &d, usable)) {
+    int32_t const feature = draw_feature(g, &d);
+    int32_t const listed = frame->listed[feature];
+    if (listed == 0 || (listed == node && g->f->binary)) continue;
+    g->drawn[usable++] = feature;
+  }
+  undo_draws(g, &d);
+  return usable;
+}
+
+enum { LISTS = 64 };
+
+static void search_sparse(rpo_grower *g, rpo_frame *frame, int32_t start, int64_t node,
+                          uint64_t path, best_split *best) {
+  const rpo_features *const f = g->f;
+  const int32_t *const rows = g->samples + start;
+  int64_t const candidates = draw_candidates(g, frame, node, path);
+  double const row_cost = (double)node * (double)f->row_start[f->rows] / (double)f->rows;
+  for (int64_t i = 0; i < candidates;) {
+    row_list lists[LISTS];
+    int64_t n = 0, room = 0, column_cost = 0;
+    for (; n < LISTS && i < candidates; n++, i++) {
+      int32_t const feature = g->drawn[i];
+      if (n > 0 && room + frame->listed[feature] > g->key_room) break;
+      lists[n] = new_list(g, feature, node, g->keys + room);
+      room += frame->listed[feature];
+      column_cost += f->col_start[feature + 1] - f->col_start[feature];
+    }
+    if ((double)column_cost < row_cost) {
+      for (int64_t c = 0; c < n; c++) list_by_column(g, start, node, &lists[c]);
+      g->work += column_cost;
+    } else {
+      list_by_row(g, rows, node, lists, n);
+      g->work += (int64_t)row_cost;
+    }
+    for (int64_t c = 0; c < n; c++) (void)try_feature(g, frame, &lists[c], path, best);
+    if (rpo_grower_poll(g)) break;
+  }
+}
+
+static void search(rpo_grower *g, rpo_frame *frame, int32_t start, int64_t node, uint64_t path,
+                   best_split *best) {
+  best_split const none = {-INFINITY, 0.0, -1, 0, 0, 0, 0, -1};
+  *best = none;
+  if (g->f->sparse) {
+    search_sparse(g, frame, start, node, path, best);
+  } else {
+    search_dense(g, frame, g->samples + start, node, path, best);
+  }
+}
+
+/* Rows of the best split's saved side to their end of the node; returns where the right begins. */
+static int32_t partition(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
+  int32_t const count = (int32_t)best->side_rows;
+  int32_t const to = best->side_left ? start : end - count;
+  for (int32_t i = 0; i < count; i++) {
+    int32_t const place = best->side_left ? to + i : end - 1 - i;
+    int32_t const row = g->best_rows[i];
+    int32_t const from = g->position[row];
+    int32_t const other = g->samples[place];
+    g->samples[from] = other;
+    g->position[other] = from;
+    g->samples[place] = row;
+    g->position[row] = place;
+  }
+  return best->side_left ? start + count : to;
+}

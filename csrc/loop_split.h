@@ -1,0 +1,267 @@
+/* The best cut of one feature, from the node's rows listed with their codes.
+ *
+ * A list holds (code << 32 | row) of every row of the node whose code is not the feature's `rest`.
+ * The rest is never walked: cuts below it are scored from the low end, cuts above it from the high
+ * end, one side at a time. A dense column without a common value has an empty rest: one long low end. */
+
+typedef struct best_split {
+  double score;
+  double threshold;    /* random cuts: the value drawn */
+  int32_t feature;     /* -1: none yet */
+  int32_t below, above; /* the codes the cut lies between */
+  int64_t side_rows;   /* rows in g->best_rows: one whole side */
+  int side_left;       /* 1: they go left */
+  int missing_left;    /* -1: no missing value in the node */
+} best_split;
+
+typedef struct row_list {
+  uint64_t *keys;
+  int64_t count;   /* listed rows, missing ones included */
+  int64_t missing; /* of these */
+  int64_t node;    /* rows in the node */
+  int32_t feature, rest, bins;
+} row_list;
+
+static inline int32_t key_row(uint64_t key) { return (int32_t)(uint32_t)key; }
+static inline int32_t key_code(uint64_t key) { return (int32_t)(key >> 32); }
+static inline uint64_t make_key(int32_t code, int32_t row) {
+  return (uint64_t)(uint32_t)code << 32 | (uint32_t)row;
+}
+
+static void sort_few(uint64_t *keys, int64_t count) {
+  for (int64_t i = 1; i < count; i++) {
+    uint64_t const key = keys[i];
+    int64_t j = i;
+    for (; j > 0 && keys[j - 1] > key; j--) keys[j] = keys[j - 1];
+    keys[j] = key;
+  }
+}
+
+/* By code, digit after digit; rows of one code keep their order. Returns where the result lies. */
+static uint64_t *sort_by_code(uint64_t *keys, uint64_t *spare, int64_t count, int32_t codes) {
+  if (count <= 24) {
+    sort_few(keys, count);
+    return keys;
+  }
+  int const bits = count > 4096 ? 11 : 8;
+  uint32_t const mask = (1u << bits) - 1u;
+  for (int shift = 0; codes >> shift > 0; shift += bits) {
+    int32_t place[1 << 11];
+    uint32_t const highest = (uint32_t)(codes >> shift);
+    uint32_t const digits = (highest < mask ? highest : mask) + 1u;
+    memset(place, 0, digits * sizeof *place);
+    for (int64_t i = 0; i < count; i++) place[(uint32_t)(keys[i] >> 32) >> shift & mask]++;
+    int32_t sum = 0;
+    for (uint32_t d = 0; d < digits; d++) {
+      int32_t const here = place[d];
+      place[d] = sum;
+      sum += here;
+    }
+    for (int64_t i = 0; i < count; i++) {
+      spare[place[(uint32_t)(keys[i] >> 32) >> shift & mask]++] = keys[i];
+    }
+    uint64_t *const swap = keys;
+    keys = spare;
+    spare = swap;
+  }
+  return keys;
+}
+
+static inline int side_allowed(const rpo_grower *g, const rpo_frame *frame, int64_t node,
+                               const side_sums *s) {
+  return s->rows >= g->o.min_leaf && node - s->rows >= g->o.min_leaf &&
+         s->weight >= g->o.min_leaf_weight && frame->weight - s->weight >= g->o.min_leaf_weight;
+}
+
+/* Whether a side beats the best so far; if so it becomes it, its rows to be saved by the caller. */
+static inline int side_wins(rpo_grower *g, const rpo_frame *frame, const row_list *l, side_sums *s,
+                            best_split *best) {
+  if (!side_allowed(g, frame, l->node, s)) return 0;
+  side_close(g, frame, s);
+  double const score = split_score(frame, s);
+  if (!(score > best->score)) return 0;
+  best->score = score;
+  best->feature = l->feature;
+  return 1;
+}
+
+static void side_clear(rpo_grower *g, const uint64_t *keys, int64_t count, int step) {
+  if (g->t->z != NULL) return;
+  for (int64_t i = 0; i < count; i++) side_clear_row(g, key_row(keys[step * i]));
+}
+
+static void save_rows(rpo_grower *g, const uint64_t *keys, int64_t count, int step,
+                      best_split *best) {
+  for (int64_t i = 0; i < count; i++) g->best_rows[best->side_rows++] = key_row(keys[step * i]);
+}
+
+/* Cuts of one end: keys from the outermost inwards; `rest` is the code behind the last, -1 when
+ * nothing is. With `with_missing` the missing rows are on this side too. */
+static void scan_end(rpo_grower *g, const rpo_frame *frame, const row_list *l, const uint64_t *keys,
+                     int64_t count, int step, int32_t rest, int with_missing, best_split *best) {
+  const uint64_t *const missing = l->keys + (l->count - l->missing);
+  int64_t const carried = with_missing ? l->missing : 0;
+  int64_t won = 0;
+  side_sums s;
+  side_begin(g, &s);
+  for (int64_t i = 0; i < carried; i++) side_add(g, frame, key_row(missing[i]), &s);
+  for (int64_t i = 0; i < count; i++) {
+    uint64_t const key = keys[step * i];
+    side_add(g, frame, key_row(key), &s);
+    int32_t const next = i + 1 < count ? key_code(keys[step * (i + 1)]) : rest;
+    if (next == key_code(key) || next < 0) continue;
+    if (!side_wins(g, frame, l, &s, best)) continue;
+    best->below = step > 0 ? key_code(key) : next;
+    best->above = step > 0 ? next : key_code(key);
+    won = i + 1;
+  }
+  side_clear(g, missing, carried, 1);
+  side_clear(g, keys, count, step);
+  if (won == 0) return;
+  best->side_left = step > 0;
+  best->missing_left = l->missing == 0 ? -1 : (step > 0) == with_missing;
+  best->side_rows = 0;
+  save_rows(g, keys, won, step, best);
+  save_rows(g, missing, carried, 1, best);
+}
+
+/* All values on the left, the missing ones on the right. */
+static void scan_missing(rpo_grower *g, const rpo_frame *frame, const row_list *l,
+                         best_split *best) {
+  const uint64_t *const missing = l->keys + (l->count - l->missing);
+  side_sums s;
+  if (l->missing == l->node) return;
+  side_begin(g, &s);
+  for (int64_t i = 0; i < l->missing; i++) side_add(g, frame, key_row(missing[i]), &s);
+  int const won = side_wins(g, frame, l, &s, best);
+  side_clear(g, missing, l->missing, 1);
+  if (!won) return;
+  best->below = l->bins - 1;
+  best->above = l->bins;
+  best->side_left = 0;
+  best->missing_left = 0;
+  best->side_rows = 0;
+  save_rows(g, missing, l->missing, 1, best);
+}
+
+/* First key whose code is at least `code`. */
+static int64_t lower_key(const uint64_t *keys, int64_t count, int32_t code) {
+  int64_t a = 0;
+  while (count > 0) {
+    int64_t const half = count / 2;
+    if (key_code(keys[a + half]) < code) {
+      a += half + 1;
+      count -= half + 1;
+    } else {
+      count = half;
+    }
+  }
+  return a;
+}
+
+/* Returns 1 when the feature is constant in the node. */
+static int best_cut(rpo_grower *g, const rpo_frame *frame, row_list *l, best_split *best) {
+  if (!g->f->binary) l->keys = sort_by_code(l->keys, g->keys2, l->count, l->bins);
+  int64_t const values = lower_key(l->keys, l->count, l->bins);
+  int const has_rest = l->count < l->node;
+  l->missing = l->count - values;
+  if (!has_rest && key_code(l->keys[0]) == key_code(l->keys[l->count - 1])) return 1;
+  int64_t const low = has_rest ? lower_key(l->keys, values, l->rest) : values;
+  int32_t const rest = has_rest ? l->rest : -1;
+  for (int with_missing = 0; with_missing <= (l->missing > 0); with_missing++) {
+    scan_end(g, frame, l, l->keys, low, 1, rest, with_missing, best);
+    if (values > low) {
+      scan_end(g, frame, l, l->keys + values - 1, values - low, -1, rest, with_missing, best);
+    }
+  }
+  if (l->missing > 0) scan_missing(g, frame, l, best);
+  return 0;
+}
+
+/* Extra-trees: one cut, uniform in value between the smallest and the largest of the node. The side
+ * that the rest is not on is scored. */
+static int random_cut(rpo_grower *g, const rpo_frame *frame, row_list *l, uint64_t path,
+                      best_split *best) {
+  const rpo_features *const f = g->f;
+  const double *const low = f->low + f->bin_start[l->feature];
+  const double *const high = f->high + f->bin_start[l->feature];
+  int const has_rest = l->count < l->node;
+  int32_t first = has_rest ? l->rest : INT32_MAX, last = has_rest ? l->rest : -1;
+  l->missing = 0;
+  for (int64_t i = 0; i < l->count; i++) {
+    int32_t const code = key_code(l->keys[i]);
+    if (code == l->bins) {
+      l->missing++;
+    } else {
+      first = code < first ? code : first;
+      last = code > last ? code : last;
+    }
+  }
+  if (last < 0 || (first == last && l->missing == 0)) return 1;
+  rpo_rng rng = rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, (uint64_t)l->feature + 1);
+  int const missing_left = l->missing > 0 ? (int)(rpo_next(&rng) & 1) : 0;
+  double cut = high[last];
+  int32_t below = last;
+  if (first < last) {
+    cut = low[first] + rpo_uniform(&rng) * (high[last] - low[first]);
+    if (f->single) cut = (double)(float)cut;
+    if (!(cut < low[last])) cut = high[last - 1];
+    below = first;
+    for (int32_t a = first, b = last - 1; a <= b;) { /* the last code wholly at or below the cut */
+      int32_t const mid = a + (b - a) / 2;
+      if (high[mid] <= cut) {
+        below = mid;
+        a = mid + 1;
+      } else {
+        b = mid - 1;
+      }
+    }
+    if (cut < high[below]) cut = high[below];
+    if (!(cut < low[below + 1])) cut = high[below] / 2 + low[below + 1] / 2;
+  }
+  int const left = has_rest && l->rest <= below ? 0 : 1;
+  int64_t kept = 0;
+  for (int64_t i = 0; i < l->count; i++) { /* the side's rows to the front */
+    int32_t const code = key_code(l->keys[i]);
+    int const goes_left = code == l->bins ? missing_left : code <= below;
+    uint64_t const key = l->keys[i];
+    if (goes_left != left) continue;
+    l->keys[i] = l->keys[kept];
+    l->keys[kept++] = key;
+  }
+  side_sums s;
+  side_begin(g, &s);
+  for (int64_t i = 0; i < kept; i++) side_add(g, frame, key_row(l->keys[i]), &s);
+  int const won = kept > 0 && kept < l->node && side_wins(g, frame, l, &s, best);
+  side_clear(g, l->keys, kept, 1);
+  if (won) {
+    best->threshold = first < last ? cut : INFINITY;
+    best->below = below;
+    best->above = -1;
+    best->side_left = left;
+    best->missing_left = l->missing > 0 ? missing_left : -1;
+    best->side_rows = 0;
+    save_rows(g, l->keys, kept, 1, best);
+  }
+  return 0;
+}
+
+static int try_feature(rpo_grower *g, const rpo_frame *frame, row_list *l, uint64_t path,
+                       best_split *best) {
+  g->work += l->count;
+  if (l->count == 0) return 1;
+  if (g->o.random_cut) return random_cut(g, frame, l, path, best);
+  return best_cut(g, frame, l, best);
+}
+
+/* The threshold of a split: midway between the two values, in the precision of X. */
+static double threshold_of(const rpo_grower *g, const best_split *best) {
+  const rpo_features *const f = g->f;
+  if (g->o.random_cut) return best->threshold;
+  if (best->above == rpo_bins(f, best->feature)) return INFINITY;
+  double const below = f->high[f->bin_start[best->feature] + best->below];
+  double const above = f->low[f->bin_start[best->feature] + best->above];
+  double middle = below / 2.0 + above / 2.0;
+  if (f->single) middle = (double)(float)middle;
+  return middle >= below && middle < above ? middle : below;
+}

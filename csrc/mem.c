@@ -1,0 +1,63 @@
+#include "mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT 64
+
+#ifdef RPO_TEST_HOOKS
+int64_t rpo_mem_fail_after = -1;
+int64_t rpo_mem_live = 0;
+
+static int test_allows(void) {
+  if (rpo_mem_fail_after == 0) return 0;
+  if (rpo_mem_fail_after > 0) rpo_mem_fail_after--;
+  rpo_mem_live++;
+  return 1;
+}
+#endif
+
+/* The block handed out starts at the next multiple of ALIGNMENT behind a copy of malloc's pointer:
+ * C99 has no aligned allocation. */
+static void *allocate(int64_t count, int64_t size, int zero) {
+  if (count < 0 || size <= 0 || count > (INT64_MAX - 2 * ALIGNMENT) / size) return NULL;
+  uint64_t const total = (uint64_t)(count * size) + ALIGNMENT + sizeof(void *);
+  if (total > SIZE_MAX / 2) return NULL;
+#ifdef RPO_TEST_HOOKS
+  if (!test_allows()) return NULL;
+#endif
+  char *const raw = zero ? calloc(1, (size_t)total) : malloc((size_t)total);
+  if (raw == NULL) {
+#ifdef RPO_TEST_HOOKS
+    rpo_mem_live--;
+#endif
+    return NULL;
+  }
+  uintptr_t const first = (uintptr_t)(raw + sizeof(void *));
+  uintptr_t const skip = (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
+  char *const block = raw + sizeof(void *) + skip;
+  memcpy(block - sizeof(void *), &raw, sizeof(void *));
+  return block;
+}
+
+void *rpo_new(int64_t count, int64_t size) { return allocate(count, size, 0); }
+
+void *rpo_new_zero(int64_t count, int64_t size) { return allocate(count, size, 1); }
+
+void *rpo_grow(void *block, int64_t used, int64_t count, int64_t size) {
+  void *const larger = rpo_new(count, size);
+  if (larger == NULL) return NULL;
+  if (block != NULL) memcpy(larger, block, (size_t)(used * size));
+  rpo_delete(block);
+  return larger;
+}
+
+void rpo_delete(void *block) {
+  if (block == NULL) return;
+#ifdef RPO_TEST_HOOKS
+  rpo_mem_live--;
+#endif
+  void *raw;
+  memcpy(&raw, (char *)block - sizeof(void *), sizeof(void *));
+  free(raw);
+}

@@ -1,0 +1,107 @@
+/* A fitted forest: one block of memory, laid out as in a file, and views into it.
+ *
+ * Block: header, table of sections, sections on 64-byte boundaries. Every section is an array of one
+ * of a few number types, the narrowest that holds its values exactly. Trees lie one behind the other;
+ * inner_start, leaf_start and row_start say where each begins. A model is a structure (trees map rows
+ * to leaves) and a readout: the leaves' training rows with their weights and the labels (S and Y), or
+ * the table of leaf values (L), whichever is smaller. */
+#ifndef RPO_MODEL_H
+#define RPO_MODEL_H
+#include "grow.h"
+
+typedef enum rpo_type {
+  RPO_TYPE_U8 = 1,
+  RPO_TYPE_U16 = 2,
+  RPO_TYPE_I16 = 3,
+  RPO_TYPE_I32 = 4,
+  RPO_TYPE_I64 = 5,
+  RPO_TYPE_F32 = 6,
+  RPO_TYPE_F64 = 7
+} rpo_type;
+
+typedef struct rpo_array {
+  const void *data; /* NULL: the section is absent */
+  int64_t count;
+  int32_t type;
+} rpo_array;
+
+/* Ids of sections in files: never renumbered. */
+typedef enum rpo_section {
+  RPO_SEC_SHAPE = 1,         /* i64: trees, inputs, outputs, rows, ratio */
+  RPO_SEC_SAMPLING = 2,      /* i64: by tree: seed, number, bootstrap draws (0: none) */
+  RPO_SEC_INNER_START = 3,   /* i64: trees + 1 */
+  RPO_SEC_LEAF_START = 4,    /* i64: trees + 1 */
+  RPO_SEC_ROW_START = 5,     /* i64: trees + 1; rows form */
+  RPO_SEC_FEATURE = 6,       /* by inner node */
+  RPO_SEC_THRESHOLD = 7,     /* by inner node */
+  RPO_SEC_LEFT = 8,          /* by inner node: inner node of the tree, or ~leaf */
+  RPO_SEC_RIGHT = 9,
+  RPO_SEC_MISSING_LEFT = 10, /* u8 by inner node */
+  RPO_SEC_IMPURITY = 11,     /* f32 by inner node */
+  RPO_SEC_LEAF_IMPURITY = 12, /* f32 by leaf */
+  RPO_SEC_LEAF_WEIGHT = 13,  /* by leaf */
+  RPO_SEC_LEAF_ROWS = 14,    /* by leaf: number of training rows */
+  RPO_SEC_ROWS = 15,         /* rows form: training rows, leaf after leaf */
+  RPO_SEC_ROW_WEIGHT = 16,   /* rows form: their weights; absent: 1 */
+  RPO_SEC_LABEL_START = 17,  /* rows form, sparse labels: rows + 1 */
+  RPO_SEC_LABEL_INDEX = 18,
+  RPO_SEC_LABEL_VALUE = 19,  /* absent: 1 (sparse labels) */
+  RPO_SEC_TABLE = 20,        /* leaf table: leaves x label columns */
+  RPO_SEC_FALLBACK = 21,     /* f64 by output, ratio only */
+  RPO_SEC_NOTE = 22,         /* u8: the caller's own bytes */
+  RPO_SECTIONS = 24
+} rpo_section;
+
+typedef struct rpo_forest {
+  char *block; /* owned */
+  int64_t bytes;
+  int64_t trees, inputs, outputs, rows;
+  int64_t columns; /* of the labels: outputs, twice that with ratio */
+  int ratio;
+  const int64_t *sampling, *inner_start, *leaf_start, *row_start, *label_start;
+  const uint8_t *missing_left;
+  rpo_array feature, threshold, left, right, impurity, leaf_impurity, leaf_weight, leaf_rows;
+  rpo_array row, row_weight, label_index, label_value, table, fallback, note;
+  int64_t *leaf_row_start; /* derived: by leaf, where its rows begin in `row`; leaves + 1 */
+} rpo_model;
+
+/* Numbers of any section, as double or integer. */
+double rpo_array_number(const rpo_array *a, int64_t i);
+int64_t rpo_array_whole(const rpo_array *a, int64_t i);
+
+typedef struct rpo_labels { /* what the leaves hold, as read from the caller */
+  int64_t rows, columns;
+  double *dense;  /* rows x columns, or NULL */
+  int64_t *start; /* sparse */
+  int64_t *index;
+  double *value;  /* NULL: ones */
+} rpo_labels;
+
+rpo_status rpo_labels_new(const rpo_matrix *Y, rpo_labels *out, rpo_error *err);
+void rpo_labels_release(rpo_labels *labels);
+
+typedef struct rpo_model_parts {
+  int64_t trees, inputs, outputs, rows, ratio;
+  const rpo_tree *tree;
+  const int64_t *sampling;
+  const double *const *row_weight; /* by tree: by place in tree.rows; NULL: ones */
+  const rpo_labels *labels;        /* rows form and to fill the table */
+  const double *table;             /* ready leaf table; then labels is NULL */
+  const double *fallback;
+} rpo_model_parts;
+
+/* Chooses the readout, lays everything out. */
+rpo_status rpo_model_pack(const rpo_model_parts *parts, rpo_model **out, rpo_error *err);
+/* L = S Y of one tree: the mean labels of each leaf. */
+void rpo_fill_table(const rpo_tree *tree, const double *row_weight, const rpo_labels *labels,
+                    double *table);
+/* Takes the block over on success: checks every offset and index. */
+rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error *err);
+/* The block of a model with a note in it: a new block, *bytes long. */
+rpo_status rpo_model_annotate(const rpo_model *model, const void *note, int64_t note_bytes,
+                              char **block, int64_t *bytes, rpo_error *err);
+/* Copies one tree out again, with the weights of its rows (NULL when there are none). */
+rpo_status rpo_model_tree(const rpo_model *model, int64_t tree, rpo_tree *out, double **row_weight,
+                          rpo_error *err);
+rpo_status rpo_model_labels(const rpo_model *model, rpo_labels *out, rpo_error *err);
+#endif

@@ -1,0 +1,166 @@
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "par.h"
+
+#include <string.h>
+
+#if defined(_WIN32)
+#include <windows.h>
+#else
+#include <time.h>
+#endif
+#ifdef _OPENMP
+#include <omp.h>
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
+#endif
+
+#define POLL_SECONDS 0.05
+
+double rpo_now(void) {
+#if defined(_WIN32)
+  LARGE_INTEGER count, rate;
+  QueryPerformanceCounter(&count);
+  QueryPerformanceFrequency(&rate);
+  return (double)count.QuadPart / (double)rate.QuadPart;
+#else
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+#endif
+}
+
+#ifdef _OPENMP
+static void nap(void) {
+#if defined(_WIN32)
+  Sleep(1);
+#else
+  struct timespec const millisecond = {0, 1000000};
+  nanosleep(&millisecond, NULL);
+#endif
+}
+
+/* libgomp's threads do not survive fork(): a child that used them would wait for ever. The flag is
+ * the library's only state; it is set in the child of a process that has run in parallel. */
+#if !defined(_WIN32)
+static volatile int forked = 0;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static void in_child(void) { forked = 1; }
+static void watch_fork(void) { (void)pthread_atfork(NULL, NULL, in_child); }
+#endif
+#endif
+
+int rpo_threads(const rpo_control *control, int64_t tasks) {
+#ifdef _OPENMP
+  int threads = control != NULL && control->n_threads > 1 ? control->n_threads : 1;
+#if !defined(_WIN32)
+  if (threads > 1) {
+    (void)pthread_once(&fork_once, watch_fork);
+    if (forked) threads = 1;
+  }
+#endif
+  return tasks < threads ? (tasks < 1 ? 1 : (int)tasks) : threads;
+#else
+  (void)control;
+  (void)tasks;
+  return 1;
+#endif
+}
+
+int rpo_poll(rpo_job *job, int thread) {
+  if (job->stop) return 1;
+  const rpo_control *const control = job->control;
+  if (thread != 0 || control == NULL || control->progress == NULL) return 0;
+  double const now = rpo_now();
+  if (now - job->last_poll < POLL_SECONDS) return 0;
+  job->last_poll = now;
+  int64_t done;
+#ifdef _OPENMP
+#pragma omp atomic read
+#endif
+  done = job->done;
+  if (control->progress(control->user, done, job->total) != 0) job->stop = 1;
+  return job->stop;
+}
+
+static int64_t take(int64_t *counter) {
+  int64_t value;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+  value = (*counter)++;
+  return value;
+}
+
+static void keep_first_error(rpo_job *job, rpo_status status, const rpo_error *error) {
+#ifdef _OPENMP
+#pragma omp critical(rpo_first_error)
+#endif
+  {
+    if (job->status == RPO_OK) {
+      job->status = status;
+      job->error = *error;
+    }
+  }
+  job->stop = 1;
+}
+
+static void work(rpo_job *job, rpo_task_fn run, void *context, int thread) {
+  for (;;) {
+    if (rpo_poll(job, thread)) break;
+    int64_t const task = take(&job->next);
+    if (task >= job->total) break;
+    rpo_error error = {RPO_OK, 0, {0}};
+    rpo_status const status = run(context, task, thread, job, &error);
+    if (status != RPO_OK) keep_first_error(job, status, &error);
+    (void)take(&job->done);
+  }
+}
+
+#ifdef _OPENMP
+/* The calling thread has run out of tasks: it goes on polling while the others finish theirs. */
+static void wait_polling(rpo_job *job) {
+  for (;;) {
+    int64_t done, next;
+#pragma omp atomic read
+    done = job->done;
+#pragma omp atomic read
+    next = job->next;
+    int64_t const started = next < job->total ? next : job->total;
+    if (done >= started) break;
+    (void)rpo_poll(job, 0);
+    nap();
+  }
+}
+#endif
+
+rpo_status rpo_run(const rpo_control *control, int64_t tasks, rpo_task_fn run, void *context,
+                   rpo_error *err) {
+  rpo_job job;
+  memset(&job, 0, sizeof job);
+  job.control = control;
+  job.total = tasks;
+  job.threads = rpo_threads(control, tasks);
+  job.last_poll = rpo_now();
+#ifdef _OPENMP
+  if (job.threads > 1) {
+#pragma omp parallel num_threads(job.threads)
+    {
+      int const thread = omp_get_thread_num();
+      work(&job, run, context, thread);
+      if (thread == 0 && control->progress != NULL) wait_polling(&job);
+    }
+  } else
+#endif
+  {
+    work(&job, run, context, 0);
+  }
+  if (job.status != RPO_OK) {
+    if (err != NULL) *err = job.error;
+    return job.status;
+  }
+  if (job.stop) return rpo_fail(err, RPO_ECANCELED, "cancelled by the progress callback");
+  return RPO_OK;
+}

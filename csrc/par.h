@@ -1,0 +1,37 @@
+/* Threads, time and cancelling: the only user of OpenMP. Work is a number of tasks, handed out one
+ * by one; a task owns what it writes, so results never depend on who ran it. */
+#ifndef RPO_PAR_H
+#define RPO_PAR_H
+#include "status.h"
+
+typedef struct rpo_job rpo_job;
+
+/* One task; `thread` is below the job's thread count. */
+typedef rpo_status (*rpo_task_fn)(void *context, int64_t task, int thread, rpo_job *job,
+                                  rpo_error *err);
+
+struct rpo_job {
+  const rpo_control *control; /* NULL: one thread, no progress */
+  int64_t total;              /* tasks, as told to progress */
+  int64_t next, done;         /* shared counters */
+  int threads;
+  volatile int stop; /* set once, on error or cancel: everybody leaves */
+  double last_poll;
+  rpo_status status;
+  rpo_error error;
+};
+
+double rpo_now(void); /* seconds on a clock that only goes forward */
+
+/* Threads a call may use: the control's, 1 without OpenMP or in the child of a fork. */
+int rpo_threads(const rpo_control *control, int64_t tasks);
+
+/* Runs all tasks; the first error wins. */
+rpo_status rpo_run(const rpo_control *control, int64_t tasks, rpo_task_fn run, void *context,
+                   rpo_error *err);
+
+/* For long tasks: true when the task should give up with RPO_ECANCELED. Asks the caller's progress
+ * function when it is due and this is the calling thread (0). Costs a clock reading: call it about
+ * every 50 microseconds of work. */
+int rpo_poll(rpo_job *job, int thread);
+#endif

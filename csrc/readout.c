@@ -1,0 +1,744 @@
+/* From leaves to predictions: A L, with A (samples x leaves) walked row after row and L the leaf table
+ * or S Y. Rows are taken in blocks, trees in order within a row: the bits depend on neither the block
+ * nor the thread. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array.h"
+#include "forest.h"
+#include "kernels.h"
+#include "mem.h"
+#include "rng.h"
+
+#define BLOCK_ROWS 256
+#define BLOCK_NUMBERS 131072 /* of X in a block: a megabyte */
+
+typedef struct scratch {
+  double *x;       /* block x inputs */
+  int32_t *leaf;   /* trees x block */
+  double *sum;     /* columns, zero between rows */
+  int64_t *touched; /* columns or training rows whose sum is not zero */
+  uint8_t *mark;
+} scratch;
+
+typedef struct reading {
+  const rpo_forest *m;
+  const rpo_matrix *X;
+  const rpo_kernels *kernels;
+  int64_t block;
+  scratch *scratch; /* by thread */
+  int threads;
+  const uint8_t *in_bag; /* trees x rows, or NULL */
+  int64_t *counts;
+  double *out;
+  int64_t k, *index;           /* top-k */
+  const int64_t *node_of_leaf; /* apply */
+  int64_t *nodes, *indptr, *columns;
+} reading;
+
+/* ---- Blocks of X ---- */
+
+static void load_rows(const rpo_matrix *X, int64_t first, int64_t rows, double *x) {
+  int64_t const p = X->cols;
+  if (X->format == RPO_DENSE) {
+    for (int64_t i = 0; i < rows; i++) {
+      double *const to = x + i * p;
+      if (X->col_stride == 1 && X->dtype == RPO_F32) {
+        const float *const from = (const float *)X->data + (first + i) * X->row_stride;
+        for (int64_t j = 0; j < p; j++) to[j] = (double)from[j];
+      } else {
+        for (int64_t j = 0; j < p; j++) to[j] = rpo_dense_at(X, first + i, j);
+      }
+    }
+    return;
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t e = rpo_ptr_at(X, first + i); e < rpo_ptr_at(X, first + i + 1); e++) {
+      x[i * p + rpo_index_at(X->indices, X->index, e)] = rpo_value_at(X->data, X->dtype, e);
+    }
+  }
+}
+
+/* A sparse block was zero before and is zero again after. */
+static void unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, double *x) {
+  if (X->format == RPO_DENSE) return;
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t e = rpo_ptr_at(X, first + i); e < rpo_ptr_at(X, first + i + 1); e++) {
+      x[i * X->cols + rpo_index_at(X->indices, X->index, e)] = 0.0;
+    }
+  }
+}
+
+static rpo_status start_scratch(reading *r, scratch *s, rpo_error *err) {
+  if (s->x != NULL) return RPO_OK;
+  int64_t const width = r->m->columns > r->m->rows ? r->m->columns : r->m->rows;
+  s->leaf = rpo_new(r->m->trees * r->block, 4);
+  s->sum = rpo_new_zero(width, 8);
+  s->touched = rpo_new(width, 8);
+  s->mark = rpo_new_zero(width, 1);
+  if (s->leaf == NULL || s->sum == NULL || s->touched == NULL || s->mark == NULL ||
+      (s->x = rpo_new_zero(r->block * r->X->cols, 8)) == NULL) {
+    return rpo_fail_memory(err, "the predictions");
+  }
+  return RPO_OK;
+}
+
+/* The leaves of a block of rows in every tree: s->leaf[tree * block + row]. */
+static rpo_status find_leaves(reading *r, int64_t task, int thread, int64_t *first, int64_t *rows,
+                              rpo_error *err) {
+  scratch *const s = &r->scratch[thread];
+  RPO_TRY(start_scratch(r, s, err));
+  *first = task * r->block;
+  *rows = r->X->rows - *first < r->block ? r->X->rows - *first : r->block;
+  load_rows(r->X, *first, *rows, s->x);
+  for (int64_t t = 0; t < r->m->trees; t++) {
+    r->kernels->leaves(r->m, t, s->x, r->X->cols, *rows, s->leaf + t * r->block);
+  }
+  return RPO_OK;
+}
+
+static void release(reading *r) {
+  for (int i = 0; r->scratch != NULL && i < r->threads; i++) {
+    rpo_delete(r->scratch[i].x);
+    rpo_delete(r->scratch[i].leaf);
+    rpo_delete(r->scratch[i].sum);
+    rpo_delete(r->scratch[i].touched);
+    rpo_delete(r->scratch[i].mark);
+  }
+  rpo_delete(r->scratch);
+}
+
+static rpo_status read_blocks(reading *r, const rpo_control *control, rpo_task_fn task,
+                              rpo_error *err) {
+  int64_t const by_size = BLOCK_NUMBERS / r->X->cols;
+  r->block = by_size < 8 ? 8 : by_size > BLOCK_ROWS ? BLOCK_ROWS : by_size;
+  int64_t const blocks = (r->X->rows + r->block - 1) / r->block;
+  r->threads = rpo_threads(control, blocks);
+  r->kernels = rpo_kernels_pick();
+  r->scratch = rpo_new_zero(r->threads, (int64_t)sizeof *r->scratch);
+  if (r->scratch == NULL) return rpo_fail_memory(err, "the predictions");
+  rpo_status const status = rpo_run(control, blocks, task, r, err);
+  release(r);
+  return status;
+}
+
+static rpo_status check_input(const rpo_forest *m, const rpo_matrix *X, const void *out,
+                              rpo_error *err) {
+  if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
+  RPO_TRY(rpo_matrix_check(X, "X", err));
+  if (X->cols != m->inputs) {
+    return rpo_fail(err, RPO_EINVAL, "X has %lld columns, the forest was fitted to %lld",
+                    (long long)X->cols, (long long)m->inputs);
+  }
+  if (X->format == RPO_CSC) return rpo_fail(err, RPO_EINVAL, "X must be dense or CSR, not CSC");
+  return rpo_matrix_check_values(X, "X", 1, err);
+}
+
+/* ---- Sums over leaves ---- */
+
+static inline int64_t label_at(const rpo_array *a, int64_t i) {
+  if (a->type == RPO_TYPE_U16) return ((const uint16_t *)a->data)[i];
+  return ((const int32_t *)a->data)[i];
+}
+
+/* sum += labels of one training row, times `share`; new columns are noted when asked. */
+static inline void add_labels(const rpo_forest *m, int64_t row, double share, double *sum) {
+  if (m->label_start == NULL) {
+    int64_t const first = row * m->columns;
+    if (m->label_value.type == RPO_TYPE_F64) {
+      const double *const y = (const double *)m->label_value.data + first;
+      for (int64_t j = 0; j < m->columns; j++) sum[j] += share * y[j];
+    } else {
+      for (int64_t j = 0; j < m->columns; j++) {
+        sum[j] += share * rpo_array_number(&m->label_value, first + j);
+      }
+    }
+    return;
+  }
+  int64_t const end = m->label_start[row + 1];
+  if (m->label_value.data == NULL) {
+    for (int64_t e = m->label_start[row]; e < end; e++) sum[label_at(&m->label_index, e)] += share;
+  } else {
+    for (int64_t e = m->label_start[row]; e < end; e++) {
+      sum[label_at(&m->label_index, e)] += share * rpo_array_number(&m->label_value, e);
+    }
+  }
+}
+
+/* sum += the mean labels of a leaf (numbered over all trees). */
+static inline void add_leaf(const rpo_forest *m, int64_t leaf, double *sum) {
+  if (m->table.data != NULL) {
+    int64_t const first = leaf * m->columns;
+    for (int64_t j = 0; j < m->columns; j++) sum[j] += rpo_array_number(&m->table, first + j);
+    return;
+  }
+  double const unit = 1.0 / rpo_array_number(&m->leaf_weight, leaf);
+  for (int64_t i = m->leaf_row_start[leaf]; i < m->leaf_row_start[leaf + 1]; i++) {
+    double const w = m->row_weight.data == NULL ? 1.0 : rpo_array_number(&m->row_weight, i);
+    add_labels(m, label_at(&m->row, i), unit * w, sum);
+  }
+}
+
+/* From sums over `count` trees to predictions. */
+static void finish_row(const rpo_forest *m, const double *sum, int64_t count, double *out) {
+  for (int64_t j = 0; j < m->outputs; j++) {
+    if (m->ratio) {
+      double const below = sum[m->outputs + j];
+      out[j] = below > 0.0 ? sum[j] / below : rpo_array_number(&m->fallback, j);
+    } else {
+      out[j] = sum[j] / (double)count;
+    }
+  }
+}
+
+static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job *job,
+                                rpo_error *err) {
+  reading *const r = context;
+  const rpo_forest *const m = r->m;
+  scratch *const s = &r->scratch[thread];
+  int64_t first, rows;
+  (void)job;
+  RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t count = 0;
+    double *const out = r->out + (first + i) * m->outputs;
+    double *const sum = m->ratio ? s->sum : out;
+    memset(sum, 0, (size_t)m->columns * sizeof *sum);
+    for (int64_t t = 0; t < m->trees; t++) {
+      if (r->in_bag != NULL && r->in_bag[t * m->rows + first + i]) continue;
+      add_leaf(m, m->leaf_start[t] + s->leaf[t * r->block + i], sum);
+      count++;
+    }
+    if (r->counts != NULL) r->counts[first + i] = count;
+    if (count > 0) {
+      finish_row(m, sum, count, out);
+    } else {
+      for (int64_t j = 0; j < m->outputs; j++) out[j] = NAN;
+    }
+  }
+  unload_rows(r->X, first, rows, s->x);
+  return RPO_OK;
+}
+
+rpo_status rpo_forest_predict(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
+                              double *out, rpo_error *err) {
+  reading r;
+  memset(&r, 0, sizeof r);
+  RPO_TRY(check_input(m, X, out, err));
+  r.m = m;
+  r.X = X;
+  r.out = out;
+  return read_blocks(&r, control, predict_block, err);
+}
+
+rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, const double *weight,
+                                  const rpo_control *control, double *out, int64_t *counts,
+                                  rpo_error *err) {
+  reading r;
+  double *sums = NULL, *drawn = NULL;
+  uint8_t *in_bag = NULL;
+  rpo_status status;
+  memset(&r, 0, sizeof r);
+  RPO_TRY(check_input(m, X, out, err));
+  if (X->rows != m->rows) {
+    return rpo_fail(err, RPO_EINVAL, "X has %lld rows, the forest was fitted to %lld",
+                    (long long)X->rows, (long long)m->rows);
+  }
+  for (int64_t t = 0; t < m->trees; t++) {
+    if (m->sampling[3 * t + 2] == 0) {
+      return rpo_fail(err, RPO_EINVAL, "out-of-bag predictions need trees grown with bootstrap");
+    }
+  }
+  RPO_GOTO(rpo_weight_sums(weight, m->rows, &sums, err));
+  drawn = rpo_new(m->rows, 8);
+  in_bag = m->rows > INT64_MAX / m->trees ? NULL : rpo_new(m->rows * m->trees, 1);
+  if (drawn == NULL || in_bag == NULL) {
+    status = rpo_fail_memory(err, "the out-of-bag rows");
+    goto done;
+  }
+  for (int64_t t = 0; t < m->trees; t++) {
+    rpo_bootstrap((uint64_t)m->sampling[3 * t], (uint64_t)m->sampling[3 * t + 1],
+                  m->sampling[3 * t + 2], sums, m->rows, drawn);
+    for (int64_t i = 0; i < m->rows; i++) in_bag[t * m->rows + i] = drawn[i] > 0.0;
+  }
+  r.m = m;
+  r.X = X;
+  r.out = out;
+  r.counts = counts;
+  r.in_bag = in_bag;
+  status = read_blocks(&r, control, predict_block, err);
+done:
+  rpo_delete(sums);
+  rpo_delete(drawn);
+  rpo_delete(in_bag);
+  return status;
+}
+
+/* ---- The best k ---- */
+
+/* Puts (score, output) into a list of the best, best first, ties by lower output. */
+static void keep_best(double score, int64_t output, int64_t k, int64_t *kept, int64_t *index,
+                      double *best) {
+  if (*kept == k && !(score > best[k - 1] || (score == best[k - 1] && output < index[k - 1]))) return;
+  int64_t i = *kept < k ? (*kept)++ : k - 1;
+  for (; i > 0 && (best[i - 1] < score || (best[i - 1] == score && index[i - 1] > output)); i--) {
+    best[i] = best[i - 1];
+    index[i] = index[i - 1];
+  }
+  best[i] = score;
+  index[i] = output;
+}
+
+static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *job,
+                             rpo_error *err) {
+  reading *const r = context;
+  const rpo_forest *const m = r->m;
+  scratch *const s = &r->scratch[thread];
+  int64_t first, rows;
+  (void)job;
+  RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t kept = 0;
+    memset(s->sum, 0, (size_t)m->columns * sizeof *s->sum);
+    for (int64_t t = 0; t < m->trees; t++) {
+      add_leaf(m, m->leaf_start[t] + s->leaf[t * r->block + i], s->sum);
+    }
+    finish_row(m, s->sum, m->trees, s->sum);
+    for (int64_t j = 0; j < m->outputs; j++) {
+      keep_best(s->sum[j], j, r->k, &kept, r->index + (first + i) * r->k,
+                r->out + (first + i) * r->k);
+    }
+  }
+  unload_rows(r->X, first, rows, s->x);
+  return RPO_OK;
+}
+
+rpo_status rpo_forest_predict_topk(const rpo_forest *m, const rpo_matrix *X, int64_t k,
+                                   const rpo_control *control, int64_t *out_index, double *out_score,
+                                   rpo_error *err) {
+  reading r;
+  memset(&r, 0, sizeof r);
+  RPO_TRY(check_input(m, X, out_index, err));
+  if (out_score == NULL) return rpo_fail(err, RPO_EINVAL, "out_score is NULL");
+  if (k < 1 || k > m->outputs) {
+    return rpo_fail(err, RPO_EINVAL, "k must be between 1 and the number of outputs %lld, got %lld",
+                    (long long)m->outputs, (long long)k);
+  }
+  r.m = m;
+  r.X = X;
+  r.k = k;
+  r.index = out_index;
+  r.out = out_score;
+  return read_blocks(&r, control, topk_block, err);
+}
+
+/* ---- Weights of training rows ---- */
+
+static int ascending(const void *a, const void *b) {
+  int64_t const x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static rpo_status weights_block(void *context, int64_t task, int thread, rpo_job *job,
+                                rpo_error *err) {
+  reading *const r = context;
+  const rpo_forest *const m = r->m;
+  scratch *const s = &r->scratch[thread];
+  int64_t first, rows;
+  (void)job;
+  RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t found = 0;
+    for (int64_t t = 0; t < m->trees; t++) {
+      int64_t const leaf = m->leaf_start[t] + s->leaf[t * r->block + i];
+      double const unit = 1.0 / rpo_array_number(&m->leaf_weight, leaf) / (double)m->trees;
+      for (int64_t e = m->leaf_row_start[leaf]; e < m->leaf_row_start[leaf + 1]; e++) {
+        int64_t const row = label_at(&m->row, e);
+        double const w = m->row_weight.data == NULL ? 1.0 : rpo_array_number(&m->row_weight, e);
+        if (!s->mark[row]) {
+          s->mark[row] = 1;
+          s->touched[found++] = row;
+        }
+        s->sum[row] += unit * w;
+      }
+    }
+    if (r->columns == NULL) {
+      r->indptr[first + i + 1] = found;
+    } else {
+      qsort(s->touched, (size_t)found, sizeof *s->touched, ascending);
+    }
+    for (int64_t e = 0; e < found; e++) {
+      int64_t const row = s->touched[e];
+      if (r->columns != NULL) {
+        r->columns[r->indptr[first + i] + e] = row;
+        r->out[r->indptr[first + i] + e] = s->sum[row];
+      }
+      s->sum[row] = 0.0;
+      s->mark[row] = 0;
+    }
+  }
+  unload_rows(r->X, first, rows, s->x);
+  return RPO_OK;
+}
+
+static void add_up(int64_t *indptr, int64_t rows) {
+  indptr[0] = 0;
+  for (int64_t i = 0; i < rows; i++) indptr[i + 1] += indptr[i];
+}
+
+rpo_status rpo_forest_weights(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
+                              int64_t *indptr, int64_t *columns, double *values, rpo_error *err) {
+  reading r;
+  memset(&r, 0, sizeof r);
+  RPO_TRY(check_input(m, X, indptr, err));
+  if (m->row.data == NULL) {
+    return rpo_fail(err, RPO_EINVAL,
+                    "the forest keeps its leaves as a table, not as training rows: no weights");
+  }
+  if ((columns == NULL) != (values == NULL)) {
+    return rpo_fail(err, RPO_EINVAL, "columns and values must both be given or both be NULL");
+  }
+  r.m = m;
+  r.X = X;
+  r.indptr = indptr;
+  r.columns = columns;
+  r.out = values;
+  RPO_TRY(read_blocks(&r, control, weights_block, err));
+  if (columns == NULL) add_up(indptr, X->rows);
+  return RPO_OK;
+}
+
+/* ---- Nodes ---- */
+
+/* Preorder numbers over inner nodes and leaves together. Children follow their parent, the whole left
+ * branch before the right: node i has seen i inner nodes and the leaves left of it. */
+static rpo_status number_nodes(const rpo_forest *m, int64_t tree, int64_t *inner, int64_t *leaf,
+                               rpo_error *err) {
+  int64_t const first = m->inner_start[tree];
+  int64_t const count = m->inner_start[tree + 1] - first;
+  int64_t *const stack = rpo_new(count + 2, 8);
+  if (stack == NULL) return rpo_fail_memory(err, "a tree");
+  int64_t depth = 0, next = 0;
+  stack[depth++] = count > 0 ? 0 : -1;
+  while (depth > 0) {
+    int64_t const node = stack[--depth];
+    if (node < 0) {
+      leaf[~node] = next++;
+      continue;
+    }
+    inner[node] = next++;
+    stack[depth++] = rpo_array_whole(&m->right, first + node);
+    stack[depth++] = rpo_array_whole(&m->left, first + node);
+  }
+  rpo_delete(stack);
+  return RPO_OK;
+}
+
+/* Numbers of all trees' leaves (and inner nodes, unless NULL), each tree from 0. */
+static rpo_status number_all(const rpo_forest *m, int64_t **leaf, int64_t **inner, rpo_error *err) {
+  int64_t *const leaves = rpo_new(m->leaf_start[m->trees], 8);
+  int64_t *const inners = rpo_new(m->inner_start[m->trees], 8);
+  rpo_status status = leaves == NULL || inners == NULL ? rpo_fail_memory(err, "nodes") : RPO_OK;
+  for (int64_t t = 0; t < m->trees && status == RPO_OK; t++) {
+    status = number_nodes(m, t, inners + m->inner_start[t], leaves + m->leaf_start[t], err);
+  }
+  if (status != RPO_OK) {
+    rpo_delete(leaves);
+    rpo_delete(inners);
+    return status;
+  }
+  *leaf = leaves;
+  *inner = inners;
+  return RPO_OK;
+}
+
+static rpo_status apply_block(void *context, int64_t task, int thread, rpo_job *job,
+                              rpo_error *err) {
+  reading *const r = context;
+  const rpo_forest *const m = r->m;
+  int64_t first, rows;
+  (void)job;
+  RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
+  const scratch *const s = &r->scratch[thread];
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t t = 0; t < m->trees; t++) {
+      r->nodes[(first + i) * m->trees + t] =
+          r->node_of_leaf[m->leaf_start[t] + s->leaf[t * r->block + i]];
+    }
+  }
+  unload_rows(r->X, first, rows, s->x);
+  return RPO_OK;
+}
+
+rpo_status rpo_forest_apply(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
+                            int64_t *out, rpo_error *err) {
+  reading r;
+  int64_t *leaf = NULL, *inner = NULL;
+  memset(&r, 0, sizeof r);
+  RPO_TRY(check_input(m, X, out, err));
+  RPO_TRY(number_all(m, &leaf, &inner, err));
+  r.m = m;
+  r.X = X;
+  r.nodes = out;
+  r.node_of_leaf = leaf;
+  rpo_status const status = read_blocks(&r, control, apply_block, err);
+  rpo_delete(leaf);
+  rpo_delete(inner);
+  return status;
+}
+
+/* Leaves are known; the way there is the chain of parents. */
+typedef struct paths {
+  reading r;
+  const int64_t *leaf, *inner;
+  int32_t *leaf_parent, *inner_parent; /* over all trees; -1: root */
+} paths;
+
+static rpo_status paths_block(void *context, int64_t task, int thread, rpo_job *job,
+                              rpo_error *err) {
+  paths *const p = context;
+  reading *const r = &p->r;
+  const rpo_forest *const m = r->m;
+  int64_t first, rows;
+  (void)job;
+  RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
+  const scratch *const s = &r->scratch[thread];
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t at = r->columns == NULL ? 0 : r->indptr[first + i];
+    int64_t const begin = at;
+    for (int64_t t = 0; t < m->trees; t++) {
+      int64_t const leaf = m->leaf_start[t] + s->leaf[t * r->block + i];
+      int64_t const node_start = m->inner_start[t] + m->leaf_start[t];
+      int64_t depth = 1;
+      for (int64_t n = p->leaf_parent[leaf]; n >= 0; n = p->inner_parent[m->inner_start[t] + n]) depth++;
+      if (r->columns != NULL) {
+        int64_t to = at + depth;
+        r->columns[--to] = node_start + p->leaf[leaf];
+        for (int64_t n = p->leaf_parent[leaf]; n >= 0; n = p->inner_parent[m->inner_start[t] + n]) {
+          r->columns[--to] = node_start + p->inner[m->inner_start[t] + n];
+        }
+      }
+      at += depth;
+    }
+    if (r->columns == NULL) r->indptr[first + i + 1] = at - begin;
+  }
+  unload_rows(r->X, first, rows, s->x);
+  return RPO_OK;
+}
+
+static void find_parents(const rpo_forest *m, int32_t *leaf_parent, int32_t *inner_parent) {
+  for (int64_t t = 0; t < m->trees; t++) {
+    int64_t const first = m->inner_start[t], count = m->inner_start[t + 1] - first;
+    if (count == 0) leaf_parent[m->leaf_start[t]] = -1;
+    if (count > 0) inner_parent[first] = -1;
+    for (int64_t i = 0; i < count; i++) {
+      int64_t const child[2] = {rpo_array_whole(&m->left, first + i),
+                                rpo_array_whole(&m->right, first + i)};
+      for (int c = 0; c < 2; c++) {
+        if (child[c] >= 0) {
+          inner_parent[first + child[c]] = (int32_t)i;
+        } else {
+          leaf_parent[m->leaf_start[t] + ~child[c]] = (int32_t)i;
+        }
+      }
+    }
+  }
+}
+
+rpo_status rpo_forest_paths(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
+                            int64_t *node_start, int64_t *indptr, int64_t *columns,
+                            rpo_error *err) {
+  paths p;
+  int64_t *leaf = NULL, *inner = NULL;
+  rpo_status status;
+  memset(&p, 0, sizeof p);
+  RPO_TRY(check_input(m, X, indptr, err));
+  RPO_TRY(number_all(m, &leaf, &inner, err));
+  p.leaf = leaf;
+  p.inner = inner;
+  p.leaf_parent = rpo_new(m->leaf_start[m->trees], 4);
+  p.inner_parent = rpo_new(m->inner_start[m->trees], 4);
+  if (p.leaf_parent == NULL || p.inner_parent == NULL) {
+    status = rpo_fail_memory(err, "nodes");
+    goto done;
+  }
+  find_parents(m, p.leaf_parent, p.inner_parent);
+  p.r.m = m;
+  p.r.X = X;
+  p.r.indptr = indptr;
+  p.r.columns = columns;
+  RPO_GOTO(read_blocks(&p.r, control, paths_block, err));
+  if (columns == NULL) add_up(indptr, X->rows);
+  for (int64_t t = 0; node_start != NULL && t <= m->trees; t++) {
+    node_start[t] = m->inner_start[t] + m->leaf_start[t];
+  }
+done:
+  rpo_delete(leaf);
+  rpo_delete(inner);
+  rpo_delete(p.leaf_parent);
+  rpo_delete(p.inner_parent);
+  return status;
+}
+
+/* ---- One tree ---- */
+
+int64_t rpo_forest_tree_nodes(const rpo_forest *m, int64_t tree) {
+  if (m == NULL || tree < 0 || tree >= m->trees) return -1;
+  return 2 * (m->inner_start[tree + 1] - m->inner_start[tree]) + 1;
+}
+
+static rpo_status check_tree(const rpo_forest *m, int64_t tree, const void *out, rpo_error *err) {
+  if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
+  if (tree < 0 || tree >= m->trees) {
+    return rpo_fail(err, RPO_EINVAL, "tree must be between 0 and %lld, got %lld",
+                    (long long)(m->trees - 1), (long long)tree);
+  }
+  return RPO_OK;
+}
+
+static void set_i64(int64_t *a, int64_t i, int64_t v) {
+  if (a != NULL) a[i] = v;
+}
+
+static void set_f64(double *a, int64_t i, double v) {
+  if (a != NULL) a[i] = v;
+}
+
+rpo_status rpo_forest_tree(const rpo_forest *m, int64_t tree, const rpo_tree_arrays *a,
+                           rpo_error *err) {
+  int64_t *leaf = NULL, *inner = NULL, *samples = NULL;
+  double *weight = NULL;
+  RPO_TRY(check_tree(m, tree, a, err));
+  int64_t const first = m->inner_start[tree], first_leaf = m->leaf_start[tree];
+  int64_t const count = m->inner_start[tree + 1] - first;
+  leaf = rpo_new(count + 1, 8);
+  inner = rpo_new(count, 8);
+  samples = rpo_new(2 * count + 1, 8);
+  weight = rpo_new(2 * count + 1, 8);
+  rpo_status status;
+  if (leaf == NULL || inner == NULL || samples == NULL || weight == NULL) {
+    status = rpo_fail_memory(err, "a tree");
+    goto done;
+  }
+  RPO_GOTO(number_nodes(m, tree, inner, leaf, err));
+  for (int64_t l = 0; l <= count; l++) {
+    int64_t const i = leaf[l];
+    samples[i] = rpo_array_whole(&m->leaf_rows, first_leaf + l);
+    weight[i] = rpo_array_number(&m->leaf_weight, first_leaf + l);
+    set_i64(a->left, i, -1);
+    set_i64(a->right, i, -1);
+    set_i64(a->feature, i, -2);
+    set_f64(a->threshold, i, -2.0);
+    set_f64(a->impurity, i, rpo_array_number(&m->leaf_impurity, first_leaf + l));
+    if (a->missing_left != NULL) a->missing_left[i] = 0;
+  }
+  for (int64_t n = count - 1; n >= 0; n--) {
+    int64_t const i = inner[n];
+    int64_t const left = rpo_array_whole(&m->left, first + n);
+    int64_t const right = rpo_array_whole(&m->right, first + n);
+    int64_t const child[2] = {left >= 0 ? inner[left] : leaf[~left],
+                              right >= 0 ? inner[right] : leaf[~right]};
+    samples[i] = samples[child[0]] + samples[child[1]];
+    weight[i] = weight[child[0]] + weight[child[1]];
+    set_i64(a->left, i, child[0]);
+    set_i64(a->right, i, child[1]);
+    set_i64(a->feature, i, rpo_array_whole(&m->feature, first + n));
+    set_f64(a->threshold, i, rpo_array_number(&m->threshold, first + n));
+    set_f64(a->impurity, i, rpo_array_number(&m->impurity, first + n));
+    if (a->missing_left != NULL) a->missing_left[i] = m->missing_left[first + n];
+  }
+  for (int64_t i = 0; i <= 2 * count; i++) {
+    set_i64(a->n_samples, i, samples[i]);
+    set_f64(a->weight, i, weight[i]);
+  }
+done:
+  rpo_delete(leaf);
+  rpo_delete(inner);
+  rpo_delete(samples);
+  rpo_delete(weight);
+  return status;
+}
+
+rpo_status rpo_forest_tree_values(const rpo_forest *m, int64_t tree, double *out, rpo_error *err) {
+  RPO_TRY(check_tree(m, tree, out, err));
+  int64_t const first = m->inner_start[tree], first_leaf = m->leaf_start[tree];
+  int64_t const count = m->inner_start[tree + 1] - first;
+  int64_t *const leaf = rpo_new(count + 1, 8), *const inner = rpo_new(count, 8);
+  double *const weight = rpo_new(2 * count + 1, 8);
+  double *const sum = rpo_new((2 * count + 1) * m->columns, 8); /* means, by node */
+  rpo_status status;
+  if (leaf == NULL || inner == NULL || weight == NULL || sum == NULL) {
+    status = rpo_fail_memory(err, "a tree");
+    goto done;
+  }
+  RPO_GOTO(number_nodes(m, tree, inner, leaf, err));
+  memset(sum, 0, (size_t)((2 * count + 1) * m->columns) * sizeof *sum);
+  for (int64_t l = 0; l <= count; l++) {
+    weight[leaf[l]] = rpo_array_number(&m->leaf_weight, first_leaf + l);
+    add_leaf(m, first_leaf + l, sum + leaf[l] * m->columns);
+  }
+  for (int64_t n = count - 1; n >= 0; n--) {
+    int64_t const left = rpo_array_whole(&m->left, first + n);
+    int64_t const right = rpo_array_whole(&m->right, first + n);
+    int64_t const a = left >= 0 ? inner[left] : leaf[~left];
+    int64_t const b = right >= 0 ? inner[right] : leaf[~right];
+    weight[inner[n]] = weight[a] + weight[b];
+    for (int64_t j = 0; j < m->columns; j++) {
+      sum[inner[n] * m->columns + j] =
+          (weight[a] * sum[a * m->columns + j] + weight[b] * sum[b * m->columns + j]) /
+          weight[inner[n]];
+    }
+  }
+  for (int64_t i = 0; i <= 2 * count; i++) finish_row(m, sum + i * m->columns, 1, out + i * m->outputs);
+done:
+  rpo_delete(leaf);
+  rpo_delete(inner);
+  rpo_delete(weight);
+  rpo_delete(sum);
+  return status;
+}
+
+/* Weighted decrease of impurity by feature; a tree's decreases sum to 1. */
+rpo_status rpo_forest_importances(const rpo_forest *m, double *out, rpo_error *err) {
+  if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
+  int64_t most = 0;
+  for (int64_t t = 0; t < m->trees; t++) {
+    int64_t const inner = m->inner_start[t + 1] - m->inner_start[t];
+    most = inner > most ? inner : most;
+  }
+  double *const weight = rpo_new(most, 8), *const own = rpo_new(m->inputs, 8);
+  if (weight == NULL || own == NULL) {
+    rpo_delete(weight);
+    rpo_delete(own);
+    return rpo_fail_memory(err, "importances");
+  }
+  memset(out, 0, (size_t)m->inputs * sizeof *out);
+  for (int64_t t = 0; t < m->trees; t++) {
+    int64_t const first = m->inner_start[t];
+    double total = 0.0;
+    memset(own, 0, (size_t)m->inputs * sizeof *own);
+    for (int64_t n = m->inner_start[t + 1] - first - 1; n >= 0; n--) {
+      double below = 0.0;
+      weight[n] = 0.0;
+      for (int c = 0; c < 2; c++) {
+        int64_t const child = rpo_array_whole(c == 0 ? &m->left : &m->right, first + n);
+        int64_t const leaf = m->leaf_start[t] + ~child;
+        double const w = child >= 0 ? weight[child] : rpo_array_number(&m->leaf_weight, leaf);
+        weight[n] += w;
+        below += w * (child >= 0 ? rpo_array_number(&m->impurity, first + child)
+                                 : rpo_array_number(&m->leaf_impurity, leaf));
+      }
+      double const gain = weight[n] * rpo_array_number(&m->impurity, first + n) - below;
+      own[rpo_array_whole(&m->feature, first + n)] += gain;
+      total += gain;
+    }
+    for (int64_t j = 0; j < m->inputs && total > 0.0; j++) out[j] += own[j] / total;
+  }
+  double sum = 0.0;
+  for (int64_t j = 0; j < m->inputs; j++) sum += out[j];
+  for (int64_t j = 0; j < m->inputs && sum > 0.0; j++) out[j] /= sum;
+  rpo_delete(weight);
+  rpo_delete(own);
+  return RPO_OK;
+}

@@ -1,0 +1,280 @@
+/* rpo.h: the public interface of librpo, trees and forests for very many outputs.
+ *
+ * How to read this file, top to bottom: status and errors, matrices (views of your memory),
+ * options, features (X, encoded once), projections (of Y), forests.
+ *
+ * Conventions. Every function that can fail returns an rpo_status and, when `err` is not NULL,
+ * fills it with a sentence that names the argument at fault; a failed call leaves its outputs
+ * untouched. Inputs are borrowed for the duration of the call only. Handles come from *_new, *_fit
+ * or *_load and end with one *_free, which accepts NULL. Fitted handles never change: any number of
+ * threads may use one at a time. The library prints nothing, exits nowhere and keeps no global state.
+ * The same seed gives the same bits for any number of threads and any instruction set.
+ */
+#ifndef RPO_H
+#define RPO_H
+
+#include <stdint.h>
+
+#ifndef RPO_API
+#if defined(_WIN32)
+#define RPO_API
+#elif defined(__GNUC__)
+#define RPO_API __attribute__((visibility("default")))
+#else
+#define RPO_API
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Status and errors ------------------------------------------------------------------- */
+
+typedef enum rpo_status {
+  RPO_OK = 0,
+  RPO_EINVAL = 1,    /* an argument is wrong; the message says which and why */
+  RPO_ENOMEM = 2,    /* an allocation failed, or a size does not fit the machine */
+  RPO_ECANCELED = 3, /* the progress callback asked to stop */
+  RPO_EFORMAT = 4,   /* a model file or buffer is damaged or of an unknown version */
+  RPO_EIO = 5        /* a file could not be opened, read or written */
+} rpo_status;
+
+typedef struct rpo_error {
+  int32_t code;      /* an rpo_status */
+  int32_t reserved;  /* 0 */
+  char message[248]; /* a sentence, zero-terminated */
+} rpo_error;
+
+/* Version of the library, "major.minor.patch" (semantic versioning). */
+RPO_API const char *rpo_version(void);
+
+/* Name of the instruction set the hot loops were picked for: "baseline", "avx2", "avx512". */
+RPO_API const char *rpo_instruction_set(void);
+
+/* 1 when the library was built with OpenMP, else 0 (then every call runs on one thread). */
+RPO_API int32_t rpo_has_openmp(void);
+
+/* Called from time to time, on the calling thread only, by every long call. `done` of `total`
+ * units of work (trees, columns, rows) are finished. A non-zero return cancels: the call returns
+ * RPO_ECANCELED within 0.2 s with everything released. */
+typedef int32_t (*rpo_progress_fn)(void *user, int64_t done, int64_t total);
+
+typedef struct rpo_control {
+  int32_t n_threads;        /* threads to use, at least 1 */
+  int32_t reserved;         /* 0 */
+  rpo_progress_fn progress; /* NULL: none */
+  void *user;               /* handed to progress */
+} rpo_control;
+
+/* ---- Matrices: views of the caller's memory -------------------------------------------------- */
+
+typedef enum rpo_dtype { RPO_F32 = 0, RPO_F64 = 1 } rpo_dtype;
+typedef enum rpo_format { RPO_DENSE = 0, RPO_CSR = 1, RPO_CSC = 2 } rpo_format;
+typedef enum rpo_index { RPO_I32 = 0, RPO_I64 = 1 } rpo_index;
+
+typedef struct rpo_matrix {
+  int64_t rows, cols;
+  int32_t format;         /* rpo_format */
+  int32_t dtype;          /* rpo_dtype of data */
+  int32_t index;          /* rpo_index of indptr and indices (CSR, CSC) */
+  int32_t reserved;       /* 0 */
+  const void *data;       /* dense: values; CSR, CSC: stored values, NULL when every one is 1 */
+  int64_t row_stride;     /* dense: items from one row to the next */
+  int64_t col_stride;     /* dense: items from one column to the next */
+  const void *indptr;     /* CSR: rows + 1 offsets; CSC: cols + 1 offsets */
+  const void *indices;    /* CSR: columns, CSC: rows; distinct within a row (a column) */
+} rpo_matrix;
+
+/* ---- Options: one table of numbers -------------------------------------------------------------- */
+
+/* Ids are never renumbered. rpo_option_info gives name, default, bounds and one line of text. */
+typedef enum rpo_option {
+  RPO_OPT_SEED = 1,
+  RPO_OPT_N_TREES = 2,
+  RPO_OPT_FIRST_TREE = 3,
+  RPO_OPT_MAX_DEPTH = 10,
+  RPO_OPT_MIN_SAMPLES_SPLIT = 11,
+  RPO_OPT_MIN_SAMPLES_LEAF = 12,
+  RPO_OPT_MIN_WEIGHT_FRACTION_LEAF = 13,
+  RPO_OPT_MAX_FEATURES = 14,
+  RPO_OPT_MAX_LEAF_NODES = 15,
+  RPO_OPT_MIN_IMPURITY_DECREASE = 16,
+  RPO_OPT_RANDOM_CUT = 17,
+  RPO_OPT_DRAW_NON_CONSTANT = 18,
+  RPO_OPT_CCP_ALPHA = 19,
+  RPO_OPT_IMPURITY_SCALE = 20,
+  RPO_OPT_BOOTSTRAP = 30,
+  RPO_OPT_MAX_SAMPLES = 31,
+  RPO_OPT_LABEL_RATIO = 40
+} rpo_option;
+
+typedef struct rpo_options rpo_options; /* opaque */
+
+RPO_API rpo_status rpo_options_new(rpo_options **out, rpo_error *err);
+RPO_API void rpo_options_free(rpo_options *options);
+
+/* Sets option `id`. A value outside its bounds, or a fraction where a whole number is meant, is
+ * refused, never clamped. */
+RPO_API rpo_status rpo_options_set(rpo_options *options, int32_t id, double value, rpo_error *err);
+
+/* Describes the option at `position` (0, 1, ...) of the table: its id, name, default, bounds and
+ * meaning. Any output may be NULL. RPO_EINVAL past the last one. */
+RPO_API rpo_status rpo_option_info(int32_t position, int32_t *id, const char **name,
+                                   double *fallback, double *low, double *high, const char **text,
+                                   rpo_error *err);
+
+/* ---- Features: X encoded once, for all trees -------------------------------------------------- */
+
+typedef struct rpo_features rpo_features; /* opaque */
+
+/* Encodes X (rows x cols; NaN = missing; infinities refused). `max_bins` 0 keeps every distinct
+ * value (exact splits); b >= 2 groups each column into at most b bins of about equal weight.
+ * A mostly-zero X, dense or sparse, is kept in sparse form. */
+RPO_API rpo_status rpo_features_new(const rpo_matrix *X, int32_t max_bins,
+                                    const rpo_control *control, rpo_features **out, rpo_error *err);
+/* Encodes X with the bins of `like`, so that several machines share edges. A value between two bins
+ * goes to the nearer one. */
+RPO_API rpo_status rpo_features_like(const rpo_matrix *X, const rpo_features *like,
+                                     const rpo_control *control, rpo_features **out,
+                                     rpo_error *err);
+RPO_API void rpo_features_free(rpo_features *features);
+
+RPO_API int64_t rpo_features_rows(const rpo_features *features);
+RPO_API int64_t rpo_features_cols(const rpo_features *features);
+RPO_API int64_t rpo_features_bytes(const rpo_features *features);    /* memory held */
+RPO_API int32_t rpo_features_is_sparse(const rpo_features *features); /* 1: sparse form */
+/* Number of bins of one column (missing not counted), 0 when col is out of range. */
+RPO_API int64_t rpo_features_bins(const rpo_features *features, int64_t col);
+/* Smallest and largest value of each bin of one column: two arrays of rpo_features_bins numbers. */
+RPO_API rpo_status rpo_features_edges(const rpo_features *features, int64_t col, double *low,
+                                      double *high, rpo_error *err);
+/* Code of every row in one column (rows numbers); missing is rpo_features_bins(col). */
+RPO_API rpo_status rpo_features_codes(const rpo_features *features, int64_t col, int32_t *codes,
+                                      rpo_error *err);
+
+/* ---- Projections of the output space ------------------------------------------------------------- */
+
+typedef enum rpo_projection_kind {
+  RPO_PROJECT_NONE = 0,        /* the original outputs */
+  RPO_PROJECT_GAUSSIAN = 1,    /* N(0, 1/m) */
+  RPO_PROJECT_RADEMACHER = 2,  /* +-sqrt(s/m) with probability 1/(2s) each, else 0 */
+  RPO_PROJECT_HADAMARD = 3,    /* m rows of the Hadamard matrix of the next power of 2, / sqrt(m) */
+  RPO_PROJECT_SUBSAMPLE = 4,   /* m outputs, without replacement, times sqrt(d/m) */
+  RPO_PROJECT_SUBSAMPLE_REPLACED = 5, /* the same with replacement */
+  RPO_PROJECT_MATRIX = 6       /* the caller's m x d matrix */
+} rpo_projection_kind;
+
+typedef struct rpo_projection {
+  int32_t kind;         /* rpo_projection_kind */
+  int32_t shared;       /* forests: 1 = one subspace for all trees (Algorithm 1), 0 = one a tree */
+  int64_t components;   /* m >= 1; with MATRIX the rows of matrix */
+  double sparsity;      /* s >= 1, RADEMACHER only */
+  uint64_t seed;        /* with `stream`, the key of the draw; forests use their own seed */
+  uint64_t stream;      /* 0, 1, ...: independent draws of one seed (forests: the tree) */
+  const double *matrix; /* MATRIX: components x d, row after row; else NULL */
+} rpo_projection;
+
+/* Writes Phi, m x d, row after row. */
+RPO_API rpo_status rpo_projection_draw(const rpo_projection *projection, int64_t d, double *phi,
+                                       rpo_error *err);
+/* Z = Y Phi^T: Y is n x d (dense or CSR), Z is n x m, row after row. Phi is never stored whole:
+ * only its columns of outputs that occur in Y. */
+RPO_API rpo_status rpo_projection_apply(const rpo_projection *projection, const rpo_matrix *Y,
+                                        const rpo_control *control, double *Z, rpo_error *err);
+
+/* ---- Forests ------------------------------------------------------------------------------------ */
+
+typedef struct rpo_forest rpo_forest; /* opaque, immutable */
+
+/* Grows a forest.
+ *   target      what the split search sees: n x q, dense or CSR, finite
+ *   labels      what the leaves hold: n x d, dense or CSR, finite; NULL: target. With the option
+ *               label_ratio, 2d columns: numerators, then denominators, of d outputs
+ *   fallback    label_ratio only: d values predicted where the denominator is 0; else NULL
+ *   weight      n non-negative weights, not all zero; NULL: ones
+ *   projection  applied to target; NULL: none */
+RPO_API rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *features,
+                                  const rpo_matrix *target, const rpo_matrix *labels,
+                                  const double *fallback, const double *weight,
+                                  const rpo_projection *projection, const rpo_control *control,
+                                  rpo_forest **out, rpo_error *err);
+RPO_API void rpo_forest_free(rpo_forest *forest);
+
+RPO_API int64_t rpo_forest_trees(const rpo_forest *forest);
+RPO_API int64_t rpo_forest_inputs(const rpo_forest *forest);  /* columns X must have */
+RPO_API int64_t rpo_forest_outputs(const rpo_forest *forest); /* d, columns of a prediction */
+RPO_API int64_t rpo_forest_rows(const rpo_forest *forest);    /* training rows */
+RPO_API int64_t rpo_forest_bytes(const rpo_forest *forest);   /* memory = size of a saved file */
+/* 1 when the leaves are kept as training rows (then rpo_forest_weights works). */
+RPO_API int32_t rpo_forest_has_rows(const rpo_forest *forest);
+
+/* Mean of the trees' predictions: out is rows x outputs, row after row. */
+RPO_API rpo_status rpo_forest_predict(const rpo_forest *forest, const rpo_matrix *X,
+                                      const rpo_control *control, double *out, rpo_error *err);
+/* The k best outputs of each row, best first, ties by lower output: out_index and out_score are
+ * rows x k. No rows x outputs array is made. */
+RPO_API rpo_status rpo_forest_predict_topk(const rpo_forest *forest, const rpo_matrix *X, int64_t k,
+                                           const rpo_control *control, int64_t *out_index,
+                                           double *out_score, rpo_error *err);
+/* Out-of-bag predictions of the training rows (X as in fit): each row by the trees whose bootstrap
+ * sample left it out. out is rows x outputs; counts, one a row, says how many trees (0: out is NaN). */
+RPO_API rpo_status rpo_forest_predict_oob(const rpo_forest *forest, const rpo_matrix *X,
+                                          const double *weight, const rpo_control *control,
+                                          double *out, int64_t *counts, rpo_error *err);
+/* Node each row ends in, by tree: out is rows x trees, nodes numbered in preorder from 0. */
+RPO_API rpo_status rpo_forest_apply(const rpo_forest *forest, const rpo_matrix *X,
+                                    const rpo_control *control, int64_t *out, rpo_error *err);
+/* Nodes each row passes, in CSR form over all trees' nodes (tree t's begin at node_start[t]).
+ * With `columns` NULL only indptr (rows + 1) is filled; then call again with indptr[rows] columns.
+ * node_start has trees + 1 entries and may be NULL. */
+RPO_API rpo_status rpo_forest_paths(const rpo_forest *forest, const rpo_matrix *X,
+                                    const rpo_control *control, int64_t *node_start,
+                                    int64_t *indptr, int64_t *columns, rpo_error *err);
+/* Weights of the training rows in each prediction (rows sum to 1), in CSR form; two calls as above.
+ * Columns are sorted. Needs rpo_forest_has_rows. */
+RPO_API rpo_status rpo_forest_weights(const rpo_forest *forest, const rpo_matrix *X,
+                                      const rpo_control *control, int64_t *indptr, int64_t *columns,
+                                      double *values, rpo_error *err);
+/* Mean decrease in impurity by feature, each tree scaled to sum 1: inputs numbers. */
+RPO_API rpo_status rpo_forest_importances(const rpo_forest *forest, double *out, rpo_error *err);
+
+/* One tree as flat arrays, nodes in preorder; any pointer may be NULL. */
+typedef struct rpo_tree_arrays {
+  int64_t *left, *right;   /* child nodes, -1 at a leaf */
+  int64_t *feature;        /* -2 at a leaf */
+  double *threshold;       /* x <= threshold goes left; -2 at a leaf */
+  double *impurity;
+  int64_t *n_samples;      /* distinct training rows */
+  double *weight;          /* their total weight */
+  uint8_t *missing_left;   /* 1: missing values go left */
+} rpo_tree_arrays;
+RPO_API int64_t rpo_forest_tree_nodes(const rpo_forest *forest, int64_t tree); /* -1: no such tree */
+RPO_API rpo_status rpo_forest_tree(const rpo_forest *forest, int64_t tree,
+                                   const rpo_tree_arrays *arrays, rpo_error *err);
+/* Predicted outputs of every node of a tree: nodes x outputs. */
+RPO_API rpo_status rpo_forest_tree_values(const rpo_forest *forest, int64_t tree, double *out,
+                                          rpo_error *err);
+
+/* A forest of `count` of the trees of `forests`: pick[2i] is the forest, pick[2i+1] the tree. All
+ * must come from the same training labels. */
+RPO_API rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_forests,
+                                   const int64_t *pick, int64_t count, rpo_forest **out,
+                                   rpo_error *err);
+
+/* Model files: little-endian, checked on load, the same bytes in memory as on disk. `note_bytes` bytes
+ * of the caller's own (its parameters, say) travel with the model; 0: none. */
+RPO_API rpo_status rpo_forest_save(const rpo_forest *forest, const char *path, const void *note,
+                                   int64_t note_bytes, rpo_error *err);
+/* The note of a loaded model, owned by it, and its length; NULL and 0 when there is none. */
+RPO_API const void *rpo_forest_note(const rpo_forest *forest, int64_t *note_bytes);
+RPO_API rpo_status rpo_forest_load(const char *path, rpo_forest **out, rpo_error *err);
+/* The same through memory: dump writes rpo_forest_bytes(forest) bytes. */
+RPO_API rpo_status rpo_forest_dump(const rpo_forest *forest, void *buffer, rpo_error *err);
+RPO_API rpo_status rpo_forest_parse(const void *buffer, int64_t bytes, rpo_forest **out,
+                                    rpo_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
