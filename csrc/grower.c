@@ -82,8 +82,8 @@ rpo_status rpo_grower_new(const rpo_features *f, const rpo_grow_options *options
   g->swaps = rpo_new(f->cols, 4);
   g->drawn = rpo_new(f->cols, 4);
   g->no_hit = rpo_new(f->cols + 1, 8);
-  g->keys = rpo_new(g->key_room, 8);
-  g->keys2 = rpo_new(f->rows, 8);
+  g->keys = rpo_new(g->key_room + 1, 8);
+  g->keys2 = rpo_new(f->rows + 1, 8);
   g->slot = rpo_new_zero(f->cols, 4);
   g->best_rows = rpo_new(f->rows, 4);
   g->bits = rpo_new_zero(f->cols, 8);
@@ -149,10 +149,29 @@ rpo_status rpo_grower_entry_room(rpo_grower *g, int64_t entries, int64_t codes) 
   return RPO_OK;
 }
 
+static int kind_of(const rpo_target *t, int whole) {
+  if (t->z != NULL) {
+    switch (t->stride) {
+      case 1: return RPO_KIND_SUMS_1;
+      case 2: return RPO_KIND_SUMS_2;
+      case 4: return RPO_KIND_SUMS_4;
+      case 8: return RPO_KIND_SUMS_8;
+      case 16: return RPO_KIND_SUMS_16;
+      default: return RPO_KIND_SUMS;
+    }
+  }
+  if (!whole || t->value != NULL) return RPO_KIND_REAL;
+  for (int64_t i = 0; i < t->rows; i++) {
+    if (t->start[i] != i) return RPO_KIND_WHOLE;
+  }
+  return t->start[t->rows] == t->rows ? RPO_KIND_CLASSES : RPO_KIND_WHOLE;
+}
+
 /* Room for the target's sums, kept while the target's shape stays. */
 static rpo_status fit_target(rpo_grower *g, const rpo_target *t, int whole, rpo_error *err) {
   int64_t const width = t->z != NULL ? t->stride : (t->width > 0 ? t->width : 1);
-  int const integers = whole && t->z == NULL && t->value == NULL;
+  g->kind = kind_of(t, whole);
+  int const integers = g->kind == RPO_KIND_CLASSES || g->kind == RPO_KIND_WHOLE;
   if (g->side == NULL || width > g->frame_width || integers != g->whole) {
     for (int level = 0; level < RPO_FRAMES; level++) {
       rpo_delete(g->frames[level].sum);

@@ -5,6 +5,19 @@
 
 #define RPO_BLOCK 64 /* rows of a small node: one bit each */
 
+/* Kinds of target as the loops see them: sums by the width of a padded row, labels by their values. */
+typedef enum rpo_kind {
+  RPO_KIND_SUMS_1,
+  RPO_KIND_SUMS_2,
+  RPO_KIND_SUMS_4,
+  RPO_KIND_SUMS_8,
+  RPO_KIND_SUMS_16,
+  RPO_KIND_SUMS,    /* any other width */
+  RPO_KIND_CLASSES, /* whole labels, one a row */
+  RPO_KIND_WHOLE,   /* labels of 1 and whole weights: integer sums */
+  RPO_KIND_REAL     /* other labels */
+} rpo_kind;
+
 /* Totals of the current node, inherited from the parent by subtracting the smaller child. */
 typedef struct rpo_frame {
   double *sum;        /* sums: stride; labels with values: width */
@@ -48,7 +61,8 @@ struct rpo_grower {
   const rpo_target *t;
   const double *weight;
   int32_t *whole_weight; /* by row, when sums are integers */
-  int whole;             /* integer sums of whole labels */
+  int kind;              /* rpo_kind */
+  int whole;             /* 1: integer sums */
   double total_weight;
   rpo_node *nodes;
   int64_t n_nodes, node_room;

@@ -25,10 +25,28 @@ static void make_inner(rpo_grower *g, int32_t id, const best_split *best, int64_
 #include "loop_grow.h"
 #include "loop_leaves.h"
 
+ALWAYS_INLINE void add_columns_of(int64_t stride, const double *phi, const int32_t *index,
+                                  const double *y, int64_t entries, double *restrict z) {
+  for (int64_t e = 0; e < entries; e++) {
+    add_scaled(z, y == NULL ? 1.0 : y[e], phi + (index == NULL ? e : index[e]) * stride, stride);
+  }
+}
+
+static void add_columns(const double *phi, int64_t stride, const int32_t *index, const double *y,
+                        int64_t entries, double *z) {
+  switch (stride) {
+    case 1: add_columns_of(1, phi, index, y, entries, z); break;
+    case 8: add_columns_of(8, phi, index, y, entries, z); break;
+    case 16: add_columns_of(16, phi, index, y, entries, z); break;
+    case 32: add_columns_of(32, phi, index, y, entries, z); break;
+    default: add_columns_of(stride, phi, index, y, entries, z);
+  }
+}
+
 #define NAME_(isa) rpo_kernels_##isa
 #define NAME(isa) NAME_(isa)
 #define TEXT_(isa) #isa
 #define TEXT(isa) TEXT_(isa)
 
 extern const rpo_kernels NAME(RPO_ISA);
-const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA), grow, leaves_of_rows};
+const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA), grow, leaves_of_rows, add_columns};

@@ -12,6 +12,9 @@ typedef struct rpo_kernels {
   /* Leaf of each of `rows` dense rows (row after row, `stride` apart) in one tree. */
   void (*leaves)(const rpo_model *model, int64_t tree, const double *x, int64_t stride,
                  int64_t rows, int32_t *leaf);
+  /* z += sum over the entries of y[j] times column j of phi; columns are `stride` apart. */
+  void (*add_columns)(const double *phi, int64_t stride, const int32_t *index, const double *y,
+                      int64_t entries, double *z);
 } rpo_kernels;
 
 const rpo_kernels *rpo_kernels_pick(void);

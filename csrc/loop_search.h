@@ -90,15 +90,19 @@ static inline int32_t listed_code(const rpo_grower *g, const void *codes, int32_
   return codes == NULL ? 1 - g->f->rest[feature] : rpo_code_at(codes, g->f->width, e);
 }
 
+/* A column's rows, those of the node kept: written first, counted after, so that nothing branches. */
 static void list_by_column(rpo_grower *g, int32_t start, int64_t node, row_list *l) {
   const rpo_features *const f = g->f;
   int64_t const end = f->col_start[l->feature + 1];
+  uint64_t *const keys = g->keys2;
+  int64_t count = 0;
   for (int64_t e = f->col_start[l->feature]; e < end; e++) {
     int32_t const row = f->col_rows[e];
-    uint32_t const offset = (uint32_t)(g->position[row] - start);
-    if (offset >= (uint32_t)node) continue;
-    l->keys[l->count++] = make_key(listed_code(g, f->col_codes, l->feature, e), row);
+    keys[count] = make_key(listed_code(g, f->col_codes, l->feature, e), row);
+    count += (uint32_t)(g->position[row] - start) < (uint32_t)node;
   }
+  memcpy(l->keys, keys, (size_t)count * sizeof *keys);
+  l->count = count;
 }
 
 static void list_by_row(rpo_grower *g, const int32_t *rows, int64_t node, row_list *lists,

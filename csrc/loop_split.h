@@ -74,20 +74,21 @@ static inline int side_allowed(const rpo_grower *g, const rpo_frame *frame, int6
 }
 
 /* Whether a side beats the best so far; if so it becomes it, its rows to be saved by the caller. */
-static inline int side_wins(rpo_grower *g, const rpo_frame *frame, const row_list *l, side_sums *s,
-                            best_split *best) {
-  if (!side_allowed(g, frame, l->node, s)) return 0;
-  side_close(g, frame, s);
-  double const score = split_score(frame, s);
+ALWAYS_INLINE int side_wins(int kind, rpo_grower *g, const rpo_frame *frame, const row_list *l,
+                            side *a, best_split *best) {
+  if (!side_allowed(g, frame, l->node, &a->s)) return 0;
+  side_close(kind, g, frame, a);
+  double const score = split_score(frame, &a->s);
   if (!(score > best->score)) return 0;
   best->score = score;
   best->feature = l->feature;
   return 1;
 }
 
-static void side_clear(rpo_grower *g, const uint64_t *keys, int64_t count, int step) {
-  if (g->t->z != NULL) return;
-  for (int64_t i = 0; i < count; i++) side_clear_row(g, key_row(keys[step * i]));
+ALWAYS_INLINE void side_clear(int kind, rpo_grower *g, const uint64_t *keys, int64_t count,
+                              int step) {
+  if (is_sums(kind)) return;
+  for (int64_t i = 0; i < count; i++) side_clear_row(kind, g, key_row(keys[step * i]));
 }
 
 static void save_rows(rpo_grower *g, const uint64_t *keys, int64_t count, int step,
@@ -95,53 +96,78 @@ static void save_rows(rpo_grower *g, const uint64_t *keys, int64_t count, int st
   for (int64_t i = 0; i < count; i++) g->best_rows[best->side_rows++] = key_row(keys[step * i]);
 }
 
+static const uint64_t *missing_keys(const row_list *l) { return l->keys + (l->count - l->missing); }
+
 /* Cuts of one end: keys from the outermost inwards; `rest` is the code behind the last, -1 when
- * nothing is. With `with_missing` the missing rows are on this side too. */
-static void scan_end(rpo_grower *g, const rpo_frame *frame, const row_list *l, const uint64_t *keys,
-                     int64_t count, int step, int32_t rest, int with_missing, best_split *best) {
-  const uint64_t *const missing = l->keys + (l->count - l->missing);
-  int64_t const carried = with_missing ? l->missing : 0;
+ * nothing is. The first `carried` missing rows are on this side too. Returns where the best cut lies:
+ * so many keys are on the side, 0 when none is better than what there was. */
+ALWAYS_INLINE int64_t scan_kind(int kind, rpo_grower *g, const rpo_frame *frame, const row_list *l,
+                                const uint64_t *keys, int64_t count, int step, int32_t rest,
+                                int64_t carried, best_split *best) {
+  const uint64_t *const missing = missing_keys(l);
   int64_t won = 0;
-  side_sums s;
-  side_begin(g, &s);
-  for (int64_t i = 0; i < carried; i++) side_add(g, frame, key_row(missing[i]), &s);
+  side a;
+  side_begin(kind, g, &a);
+  for (int64_t i = 0; i < carried; i++) side_add(kind, g, frame, key_row(missing[i]), &a);
   for (int64_t i = 0; i < count; i++) {
     uint64_t const key = keys[step * i];
-    side_add(g, frame, key_row(key), &s);
+    side_add(kind, g, frame, key_row(key), &a);
     int32_t const next = i + 1 < count ? key_code(keys[step * (i + 1)]) : rest;
     if (next == key_code(key) || next < 0) continue;
-    if (!side_wins(g, frame, l, &s, best)) continue;
-    best->below = step > 0 ? key_code(key) : next;
-    best->above = step > 0 ? next : key_code(key);
-    won = i + 1;
+    if (side_wins(kind, g, frame, l, &a, best)) won = i + 1;
   }
-  side_clear(g, missing, carried, 1);
-  side_clear(g, keys, count, step);
+  side_clear(kind, g, missing, carried, 1);
+  side_clear(kind, g, keys, count, step);
+  return won;
+}
+
+static void scan_end(rpo_grower *g, const rpo_frame *frame, const row_list *l, const uint64_t *keys,
+                     int64_t count, int step, int32_t rest, int with_missing, best_split *best) {
+  int64_t const carried = with_missing ? l->missing : 0;
+  int64_t won = 0;
+  FOR_KIND(g, won = scan_kind(kind, g, frame, l, keys, count, step, rest, carried, best))
   if (won == 0) return;
+  int32_t const last = key_code(keys[step * (won - 1)]);
+  int32_t const next = won < count ? key_code(keys[step * won]) : rest;
+  best->below = step > 0 ? last : next;
+  best->above = step > 0 ? next : last;
   best->side_left = step > 0;
   best->missing_left = l->missing == 0 ? -1 : (step > 0) == with_missing;
   best->side_rows = 0;
   save_rows(g, keys, won, step, best);
-  save_rows(g, missing, carried, 1, best);
+  save_rows(g, missing_keys(l), carried, 1, best);
+}
+
+/* One side as a whole: the first `count` keys. */
+ALWAYS_INLINE int try_kind(int kind, rpo_grower *g, const rpo_frame *frame, const row_list *l,
+                           const uint64_t *keys, int64_t count, best_split *best) {
+  side a;
+  side_begin(kind, g, &a);
+  for (int64_t i = 0; i < count; i++) side_add(kind, g, frame, key_row(keys[i]), &a);
+  int const won = side_wins(kind, g, frame, l, &a, best);
+  side_clear(kind, g, keys, count, 1);
+  return won;
+}
+
+static int try_side(rpo_grower *g, const rpo_frame *frame, const row_list *l, const uint64_t *keys,
+                    int64_t count, best_split *best) {
+  int won = 0;
+  if (count == 0 || count == l->node) return 0;
+  FOR_KIND(g, won = try_kind(kind, g, frame, l, keys, count, best))
+  if (!won) return 0;
+  best->side_rows = 0;
+  save_rows(g, keys, count, 1, best);
+  return 1;
 }
 
 /* All values on the left, the missing ones on the right. */
 static void scan_missing(rpo_grower *g, const rpo_frame *frame, const row_list *l,
                          best_split *best) {
-  const uint64_t *const missing = l->keys + (l->count - l->missing);
-  side_sums s;
-  if (l->missing == l->node) return;
-  side_begin(g, &s);
-  for (int64_t i = 0; i < l->missing; i++) side_add(g, frame, key_row(missing[i]), &s);
-  int const won = side_wins(g, frame, l, &s, best);
-  side_clear(g, missing, l->missing, 1);
-  if (!won) return;
+  if (!try_side(g, frame, l, missing_keys(l), l->missing, best)) return;
   best->below = l->bins - 1;
   best->above = l->bins;
   best->side_left = 0;
   best->missing_left = 0;
-  best->side_rows = 0;
-  save_rows(g, missing, l->missing, 1, best);
 }
 
 /* First key whose code is at least `code`. */
@@ -229,19 +255,12 @@ static int random_cut(rpo_grower *g, const rpo_frame *frame, row_list *l, uint64
     l->keys[i] = l->keys[kept];
     l->keys[kept++] = key;
   }
-  side_sums s;
-  side_begin(g, &s);
-  for (int64_t i = 0; i < kept; i++) side_add(g, frame, key_row(l->keys[i]), &s);
-  int const won = kept > 0 && kept < l->node && side_wins(g, frame, l, &s, best);
-  side_clear(g, l->keys, kept, 1);
-  if (won) {
+  if (try_side(g, frame, l, l->keys, kept, best)) {
     best->threshold = first < last ? cut : INFINITY;
     best->below = below;
     best->above = -1;
     best->side_left = left;
     best->missing_left = l->missing > 0 ? missing_left : -1;
-    best->side_rows = 0;
-    save_rows(g, l->keys, kept, 1, best);
   }
   return 0;
 }

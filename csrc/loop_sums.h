@@ -36,73 +36,114 @@ static inline void add_scaled(double *restrict sum, double w, const double *rest
   for (int64_t c = 0; c < stride; c++) sum[c] += w * z[c];
 }
 
-/* ---- One side: begin, add rows, (score), clear ---- */
+/* ---- One side: begin, add rows, close, clear ----
+ *
+ * Written once for every kind of target; `kind` is a constant wherever these are inlined, so that each
+ * kind gets a loop of its own with the width of its rows known. */
 
-static inline void side_begin(rpo_grower *g, side_sums *s) {
-  memset(s, 0, sizeof *s);
-  if (g->t->z != NULL) memset(g->side, 0, (size_t)g->t->stride * sizeof(double));
-}
+#if defined(__GNUC__)
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#else
+#define ALWAYS_INLINE static inline
+#endif
 
-static inline void side_add_whole(const rpo_grower *g, const rpo_frame *frame, int32_t row,
-                                  side_sums *s) {
-  const rpo_target *const t = g->t;
-  int32_t *restrict sum = g->side_whole;
-  const int32_t *restrict total = frame->whole;
-  int64_t const w = g->whole_weight[row];
-  int64_t twice = 0, dots = 0;
-  for (int64_t e = t->start[row]; e < t->start[row + 1]; e++) {
-    int32_t const j = t->index[e];
-    twice += sum[j];
-    dots += total[j];
-    sum[j] += (int32_t)w;
+/* Expands `call`, which uses the constant `kind`, for the kind of the target at hand. */
+#define FOR_KIND(g, call)                                       \
+  switch ((g)->kind) {                                          \
+    case RPO_KIND_SUMS_1: { enum { kind = RPO_KIND_SUMS_1 }; call; break; }   \
+    case RPO_KIND_SUMS_2: { enum { kind = RPO_KIND_SUMS_2 }; call; break; }   \
+    case RPO_KIND_SUMS_4: { enum { kind = RPO_KIND_SUMS_4 }; call; break; }   \
+    case RPO_KIND_SUMS_8: { enum { kind = RPO_KIND_SUMS_8 }; call; break; }   \
+    case RPO_KIND_SUMS_16: { enum { kind = RPO_KIND_SUMS_16 }; call; break; } \
+    case RPO_KIND_CLASSES: { enum { kind = RPO_KIND_CLASSES }; call; break; } \
+    case RPO_KIND_WHOLE: { enum { kind = RPO_KIND_WHOLE }; call; break; }     \
+    case RPO_KIND_REAL: { enum { kind = RPO_KIND_REAL }; call; break; }       \
+    default: { enum { kind = RPO_KIND_SUMS }; call; break; }                  \
   }
-  s->square += (double)(w * (2 * twice + w * (t->start[row + 1] - t->start[row])));
-  s->dot += (double)(w * dots);
-  s->weight += (double)w;
-  s->rows++;
-}
 
-static inline void side_add_real(const rpo_grower *g, const rpo_frame *frame, int32_t row,
-                                 side_sums *s) {
-  const rpo_target *const t = g->t;
-  double const w = g->weight[row];
-  for (int64_t e = t->start[row]; e < t->start[row + 1]; e++) {
-    int32_t const j = t->index[e];
-    double const v = t->value == NULL ? w : w * t->value[e];
-    s->square += (2.0 * g->side[j] + v) * v;
-    s->dot += frame->sum[j] * v;
-    g->side[j] += v;
+typedef struct side {
+  side_sums s;
+  double *restrict sum;  /* local where the width is known, else g->side */
+  double local[16];
+} side;
+
+ALWAYS_INLINE int64_t width_of(int kind, const rpo_grower *g) {
+  switch (kind) {
+    case RPO_KIND_SUMS_1: return 1;
+    case RPO_KIND_SUMS_2: return 2;
+    case RPO_KIND_SUMS_4: return 4;
+    case RPO_KIND_SUMS_8: return 8;
+    case RPO_KIND_SUMS_16: return 16;
+    default: return g->t->stride;
   }
-  s->weight += w;
-  s->rows++;
 }
 
-static inline void side_add(const rpo_grower *g, const rpo_frame *frame, int32_t row,
-                            side_sums *s) {
-  if (g->t->z != NULL) {
+ALWAYS_INLINE int is_sums(int kind) { return kind <= RPO_KIND_SUMS; }
+
+ALWAYS_INLINE void side_begin(int kind, rpo_grower *g, side *a) {
+  memset(&a->s, 0, sizeof a->s);
+  a->sum = kind < RPO_KIND_SUMS ? a->local : g->side;
+  if (is_sums(kind)) {
+    for (int64_t c = 0; c < width_of(kind, g); c++) a->sum[c] = 0.0;
+  }
+}
+
+ALWAYS_INLINE void side_add(int kind, const rpo_grower *g, const rpo_frame *frame, int32_t row,
+                            side *a) {
+  const rpo_target *const t = g->t;
+  a->s.rows++;
+  if (is_sums(kind)) {
     double const w = g->weight[row];
-    add_scaled(g->side, w, g->t->z + (int64_t)row * g->t->stride, g->t->stride);
-    s->weight += w;
-    s->rows++;
-  } else if (g->whole) {
-    side_add_whole(g, frame, row, s);
+    add_scaled(a->sum, w, t->z + (int64_t)row * width_of(kind, g), width_of(kind, g));
+    a->s.weight += w;
+  } else if (kind == RPO_KIND_CLASSES) {
+    int64_t const w = g->whole_weight[row];
+    int32_t const j = t->index[row];
+    a->s.square += (double)(w * (2 * g->side_whole[j] + w));
+    a->s.dot += (double)(w * frame->whole[j]);
+    a->s.weight += (double)w;
+    g->side_whole[j] += (int32_t)w;
+  } else if (kind == RPO_KIND_WHOLE) {
+    int32_t *restrict sum = g->side_whole;
+    const int32_t *restrict total = frame->whole;
+    int64_t const w = g->whole_weight[row], first = t->start[row], end = t->start[row + 1];
+    int64_t twice = 0, dots = 0;
+    for (int64_t e = first; e < end; e++) {
+      int32_t const j = t->index[e];
+      twice += sum[j];
+      dots += total[j];
+      sum[j] += (int32_t)w;
+    }
+    a->s.square += (double)(w * (2 * twice + w * (end - first)));
+    a->s.dot += (double)(w * dots);
+    a->s.weight += (double)w;
   } else {
-    side_add_real(g, frame, row, s);
+    double const w = g->weight[row];
+    for (int64_t e = t->start[row]; e < t->start[row + 1]; e++) {
+      int32_t const j = t->index[e];
+      double const v = t->value == NULL ? w : w * t->value[e];
+      a->s.square += (2.0 * g->side[j] + v) * v;
+      a->s.dot += frame->sum[j] * v;
+      g->side[j] += v;
+    }
+    a->s.weight += w;
   }
 }
 
-/* Sums keep |S|^2 and S.T for the moment they are asked for; labels have them already. */
-static inline void side_close(const rpo_grower *g, const rpo_frame *frame, side_sums *s) {
-  if (g->t->z == NULL) return;
-  s->square = dot(g->side, g->side, g->t->stride);
-  s->dot = dot(g->side, frame->sum, g->t->stride);
+/* Sums work out |S|^2 and S.T when they are asked for; labels have them already. */
+ALWAYS_INLINE void side_close(int kind, const rpo_grower *g, const rpo_frame *frame, side *a) {
+  if (!is_sums(kind)) return;
+  a->s.square = dot(a->sum, a->sum, width_of(kind, g));
+  a->s.dot = dot(a->sum, frame->sum, width_of(kind, g));
 }
 
-static inline void side_clear_row(rpo_grower *g, int32_t row) {
+ALWAYS_INLINE void side_clear_row(int kind, rpo_grower *g, int32_t row) {
   const rpo_target *const t = g->t;
-  if (g->whole) {
+  if (kind == RPO_KIND_CLASSES) {
+    g->side_whole[t->index[row]] = 0;
+  } else if (kind == RPO_KIND_WHOLE) {
     for (int64_t e = t->start[row]; e < t->start[row + 1]; e++) g->side_whole[t->index[e]] = 0;
-  } else {
+  } else if (kind == RPO_KIND_REAL) {
     for (int64_t e = t->start[row]; e < t->start[row + 1]; e++) g->side[t->index[e]] = 0.0;
   }
 }

@@ -3,13 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels.h"
 #include "mem.h"
 #include "rng.h"
 #include "vmath.h"
 
-/* Columns of Phi for some outputs: dense (phi, count x m) or lists (start, component, value). */
+/* Columns of Phi for some outputs: dense (phi, count x stride, padded with zeros) or lists (start, component, value). */
 typedef struct columns {
-  int64_t count, m;
+  int64_t count, m, stride;
   double *phi;
   int64_t *start;
   int32_t *component;
@@ -124,7 +125,7 @@ static rpo_status dense_columns(const rpo_projection *p, int64_t d, const int64_
                                 int64_t count, columns *c, rpo_error *err) {
   int64_t *chosen = NULL;
   rpo_status status = RPO_OK;
-  if (count > INT64_MAX / c->m || (c->phi = rpo_new(count * c->m, 8)) == NULL) {
+  if (count > INT64_MAX / c->stride || (c->phi = rpo_new_zero(count * c->stride, 8)) == NULL) {
     return rpo_fail_memory(err, "the projection");
   }
   if (p->kind == RPO_PROJECT_HADAMARD) {
@@ -133,7 +134,7 @@ static rpo_status dense_columns(const rpo_projection *p, int64_t d, const int64_
     RPO_GOTO(choose(p, hadamard_order(d), chosen, err));
   }
   for (int64_t j = 0; j < count; j++) {
-    draw_column(p, d, outputs == NULL ? j : outputs[j], chosen, c->phi + j * c->m);
+    draw_column(p, d, outputs == NULL ? j : outputs[j], chosen, c->phi + j * c->stride);
   }
 done:
   rpo_delete(chosen);
@@ -178,7 +179,7 @@ done:
 /* Lists of the non-zeros of dense columns. */
 static rpo_status list_columns(columns *c, rpo_error *err) {
   int64_t stored = 0;
-  for (int64_t i = 0; i < c->count * c->m; i++) stored += c->phi[i] != 0.0;
+  for (int64_t i = 0; i < c->count * c->stride; i++) stored += c->phi[i] != 0.0;
   c->start = rpo_new(c->count + 1, 8);
   c->component = rpo_new(stored, 4);
   c->value = rpo_new(stored, 8);
@@ -189,9 +190,9 @@ static rpo_status list_columns(columns *c, rpo_error *err) {
   for (int64_t j = 0; j < c->count; j++) {
     c->start[j] = e;
     for (int64_t i = 0; i < c->m; i++) {
-      if (c->phi[j * c->m + i] == 0.0) continue;
+      if (c->phi[j * c->stride + i] == 0.0) continue;
       c->component[e] = (int32_t)i;
-      c->value[e++] = c->phi[j * c->m + i];
+      c->value[e++] = c->phi[j * c->stride + i];
     }
   }
   c->start[c->count] = e;
@@ -205,19 +206,24 @@ static rpo_status make_columns(const rpo_projection *p, int64_t d, const int64_t
   memset(c, 0, sizeof *c);
   c->count = count;
   c->m = p->components;
+  c->stride = rpo_target_stride(c->m);
   if (is_subsample(p->kind)) return subsample_columns(p, d, outputs, count, c, err);
   RPO_TRY(dense_columns(p, d, outputs, count, c, err));
   if (p->kind == RPO_PROJECT_RADEMACHER && p->sparsity > 4.0) return list_columns(c, err);
   return RPO_OK;
 }
 
-/* z += y_j Phi_{., j} */
-static void add_column(const columns *c, int64_t j, double y, double *restrict z) {
+/* z += Phi y, for a row with entries y at `index` (NULL: 0, 1, ...); values NULL: ones. */
+static void add_row(const columns *c, const rpo_kernels *kernels, const int32_t *index,
+                    const double *y, int64_t entries, double *z) {
   if (c->phi != NULL) {
-    const double *restrict phi = c->phi + j * c->m;
-    for (int64_t i = 0; i < c->m; i++) z[i] += y * phi[i];
-  } else {
-    for (int64_t e = c->start[j]; e < c->start[j + 1]; e++) z[c->component[e]] += y * c->value[e];
+    kernels->add_columns(c->phi, c->stride, index, y, entries, z);
+    return;
+  }
+  for (int64_t i = 0; i < entries; i++) {
+    int64_t const j = index == NULL ? i : index[i];
+    double const v = y == NULL ? 1.0 : y[i];
+    for (int64_t e = c->start[j]; e < c->start[j + 1]; e++) z[c->component[e]] += v * c->value[e];
   }
 }
 
@@ -269,14 +275,15 @@ rpo_status rpo_project(const rpo_projection *p, int64_t d, const rpo_target *y, 
     RPO_GOTO(project_hadamard(p, d, y, out, err));
   } else {
     RPO_GOTO(make_columns(p, d, y->origin, y->width, &c, err));
+    const rpo_kernels *const kernels = rpo_kernels_pick();
     for (int64_t i = 0; i < y->rows; i++) {
       double *const z = out->z + i * out->stride;
       if (y->z != NULL) {
-        for (int64_t j = 0; j < y->width; j++) add_column(&c, j, y->z[i * y->stride + j], z);
+        add_row(&c, kernels, NULL, y->z + i * y->stride, y->width, z);
       } else {
-        for (int64_t e = y->start[i]; e < y->start[i + 1]; e++) {
-          add_column(&c, y->index[e], y->value == NULL ? 1.0 : y->value[e], z);
-        }
+        int64_t const first = y->start[i];
+        add_row(&c, kernels, y->index + first, y->value == NULL ? NULL : y->value + first,
+                y->start[i + 1] - first, z);
       }
     }
   }
@@ -299,7 +306,7 @@ rpo_status rpo_projection_draw(const rpo_projection *p, int64_t d, double *phi, 
   memset(phi, 0, (size_t)(p->components * d) * 8);
   for (int64_t j = 0; j < d; j++) {
     if (c.phi != NULL) {
-      for (int64_t i = 0; i < c.m; i++) phi[i * d + j] = c.phi[j * c.m + i];
+      for (int64_t i = 0; i < c.m; i++) phi[i * d + j] = c.phi[j * c.stride + i];
     } else {
       for (int64_t e = c.start[j]; e < c.start[j + 1]; e++) {
         phi[c.component[e] * d + j] = c.value[e];

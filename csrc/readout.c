@@ -142,7 +142,14 @@ static inline int64_t label_at(const rpo_array *a, int64_t i) {
   return ((const int32_t *)a->data)[i];
 }
 
-/* sum += labels of one training row, times `share`; new columns are noted when asked. */
+/* Weights of leaves and rows: mostly small whole numbers. */
+static inline double weight_at(const rpo_array *a, int64_t i) {
+  if (a->type == RPO_TYPE_U8) return ((const uint8_t *)a->data)[i];
+  if (a->type == RPO_TYPE_U16) return ((const uint16_t *)a->data)[i];
+  return rpo_array_number(a, i);
+}
+
+/* sum += labels of one training row, times `share`. */
 static inline void add_labels(const rpo_forest *m, int64_t row, double share, double *sum) {
   if (m->label_start == NULL) {
     int64_t const first = row * m->columns;
@@ -156,11 +163,14 @@ static inline void add_labels(const rpo_forest *m, int64_t row, double share, do
     }
     return;
   }
-  int64_t const end = m->label_start[row + 1];
-  if (m->label_value.data == NULL) {
-    for (int64_t e = m->label_start[row]; e < end; e++) sum[label_at(&m->label_index, e)] += share;
+  int64_t const first = m->label_start[row], end = m->label_start[row + 1];
+  if (m->label_value.data == NULL && m->label_index.type == RPO_TYPE_U16) {
+    const uint16_t *const index = (const uint16_t *)m->label_index.data;
+    for (int64_t e = first; e < end; e++) sum[index[e]] += share;
+  } else if (m->label_value.data == NULL) {
+    for (int64_t e = first; e < end; e++) sum[label_at(&m->label_index, e)] += share;
   } else {
-    for (int64_t e = m->label_start[row]; e < end; e++) {
+    for (int64_t e = first; e < end; e++) {
       sum[label_at(&m->label_index, e)] += share * rpo_array_number(&m->label_value, e);
     }
   }
@@ -173,9 +183,9 @@ static inline void add_leaf(const rpo_forest *m, int64_t leaf, double *sum) {
     for (int64_t j = 0; j < m->columns; j++) sum[j] += rpo_array_number(&m->table, first + j);
     return;
   }
-  double const unit = 1.0 / rpo_array_number(&m->leaf_weight, leaf);
+  double const unit = 1.0 / weight_at(&m->leaf_weight, leaf);
   for (int64_t i = m->leaf_row_start[leaf]; i < m->leaf_row_start[leaf + 1]; i++) {
-    double const w = m->row_weight.data == NULL ? 1.0 : rpo_array_number(&m->row_weight, i);
+    double const w = m->row_weight.data == NULL ? 1.0 : weight_at(&m->row_weight, i);
     add_labels(m, label_at(&m->row, i), unit * w, sum);
   }
 }

@@ -17,7 +17,7 @@ void rpo_target_release(rpo_target *t) {
 }
 
 /* Rows padded so that vector loops have no remainder. */
-static int64_t padded(int64_t m) {
+int64_t rpo_target_stride(int64_t m) {
   if (m <= 2) return m;
   if (m <= 4) return 4;
   return (m + 7) / 8 * 8;
@@ -27,7 +27,7 @@ rpo_status rpo_target_sums(int64_t rows, int64_t m, rpo_target *t, rpo_error *er
   memset(t, 0, sizeof *t);
   t->rows = rows;
   t->width = m;
-  t->stride = padded(m);
+  t->stride = rpo_target_stride(m);
   t->norm = rpo_new(rows, 8);
   if (t->norm != NULL && rows <= INT64_MAX / t->stride) t->z = rpo_new_zero(rows * t->stride, 8);
   if (t->z == NULL) {

@@ -1,0 +1,121 @@
+# The front door. Needs Python >= 3.10 (with venv and pip), a C compiler and make; everything else
+# is fetched into .venv. Other interpreters and compilers: make PYTHON=python3.12 CC=clang ...
+PYTHON ?= python3
+VENV := .venv
+PIP := $(VENV)/bin/pip --disable-pip-version-check
+STAMP := $(VENV)/stamp
+INSTALL := $(PIP) install -q --no-build-isolation
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+PACKAGE := $(wildcard pyrpo/*.py pyrpo/*/*.py csrc/*.[ch] include/*.h) \
+           pyrpo/meson.build meson.build meson.options pyproject.toml README.md LICENSE
+C_FILES = $(wildcard include/*.h csrc/*.[ch] tests/c/*.[ch] examples/c/*.[ch])
+PY_FILES := pyrpo tests bench examples
+
+.PHONY: help demo test test-c test-python dev bench check lint check-c check-long format clean
+
+help:
+	@echo "make demo        forests on a generated problem with 1000 labels: a table and demo.png"
+	@echo "make test        C tests, then Python tests against the installed package"
+	@echo "make dev         editable install: C sources are rebuilt on import"
+	@echo "make bench       speed and size beside scikit-learn (DATA=folder, ARGS='--quick')"
+	@echo "make check       linters, formatters, C tests under the address and UB sanitizers"
+	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang"
+	@echo "make format      rewrite the sources as 'make check' wants them"
+	@echo "make clean       remove .venv and everything built"
+
+# ---- .venv, by stamps -----------------------------------------------------------------------------
+
+$(STAMP)/venv:
+	$(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMP)
+	@touch $@
+
+$(STAMP)/build-tools: pyproject.toml | $(STAMP)/venv
+	$(PIP) install -q --upgrade pip
+	$(PIP) install -q "meson-python>=0.17" "cffi>=1.17" meson ninja
+	@touch $@
+
+# The package as users have it, not editable; a kept build directory makes rebuilding quick.
+$(STAMP)/package: $(PACKAGE) $(STAMP)/build-tools
+	$(INSTALL) -Cbuild-dir=build/python ".[plot]"
+	@touch $@
+
+$(STAMP)/test-tools: pyproject.toml $(STAMP)/build-tools
+	$(INSTALL) -Cbuild-dir=build/python ".[plot,test]"
+	@touch $@
+
+$(STAMP)/lint-tools: $(STAMP)/venv
+	$(PIP) install -q ruff clang-format
+	@touch $@
+
+# ---- using ------------------------------------------------------------------------------------------
+
+demo: $(STAMP)/package
+	$(VENV)/bin/python examples/demo.py
+
+bench: $(STAMP)/package
+	$(VENV)/bin/python bench/forest.py $(if $(DATA),--data $(DATA)) $(ARGS)
+
+# ---- testing -----------------------------------------------------------------------------------------
+
+test: test-c test-python
+
+test-c: build/c/build.ninja
+	meson test -C build/c --print-errorlogs
+
+# The script, not `python -m pytest`: that would put this folder first on the path and import the
+# sources instead of the installed package.
+test-python: $(STAMP)/test-tools $(STAMP)/package
+	$(VENV)/bin/pytest -m "not slow" $(ARGS)
+
+check: lint check-c
+
+lint: $(STAMP)/lint-tools
+	ruff check $(PY_FILES)
+	ruff format --check $(PY_FILES)
+	$(VENV)/bin/clang-format --dry-run --Werror $(C_FILES)
+
+check-c: build/sanitize/build.ninja
+	meson test -C build/sanitize --print-errorlogs -t 5
+
+check-long: $(STAMP)/test-tools $(STAMP)/package build/c/build.ninja build/serial/build.ninja
+	$(VENV)/bin/pytest -m slow; status=$$?; [ $$status -eq 0 ] || [ $$status -eq 5 ] # 5: none
+	meson test -C build/serial --print-errorlogs
+	if command -v valgrind >/dev/null; then \
+	  meson test -C build/c --print-errorlogs -t 50 --wrapper \
+	    "valgrind -q --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9"; \
+	else echo "valgrind is not installed: left out"; fi
+	if command -v clang >/dev/null; then \
+	  { [ -f build/clang/build.ninja ] || CC=clang meson setup build/clang; } && \
+	  meson test -C build/clang --print-errorlogs; \
+	else echo "clang is not installed: left out"; fi
+
+build/c/build.ninja: $(STAMP)/build-tools
+	[ -f $@ ] && meson setup --reconfigure build/c || meson setup build/c
+	@touch $@
+
+build/serial/build.ninja: $(STAMP)/build-tools
+	[ -f $@ ] || meson setup build/serial -Dopenmp=disabled
+	@touch $@
+
+build/sanitize/build.ninja: $(STAMP)/build-tools
+	[ -f $@ ] || meson setup build/sanitize -Dbuildtype=debugoptimized \
+	  -Db_sanitize=address,undefined -Db_lundef=false
+	@touch $@
+
+# ---- developing ---------------------------------------------------------------------------------------
+
+dev: $(STAMP)/build-tools
+	$(INSTALL) -Cbuild-dir=build/editable --editable ".[plot,test,lint]"
+	@rm -f $(STAMP)/package # so that `make test` installs the package again
+	@touch $(STAMP)/test-tools $(STAMP)/lint-tools
+
+format: $(STAMP)/lint-tools
+	ruff check --fix-only $(PY_FILES)
+	ruff format $(PY_FILES)
+	$(VENV)/bin/clang-format -i $(C_FILES)
+
+clean:
+	rm -rf build $(VENV) demo.png .pytest_cache .ruff_cache .hypothesis
+	find $(PY_FILES) -name __pycache__ -type d -prune -exec rm -rf {} +

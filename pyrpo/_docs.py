@@ -1,0 +1,92 @@
+"""Constructors and docstrings of the estimators, which share most of their parameters."""
+
+from __future__ import annotations
+
+import inspect
+from textwrap import indent
+from typing import Any
+
+_INT_OR_NONE, _RATE = "int or None", "float"
+
+PARAMETERS: dict[str, tuple[str, str]] = {
+    "n_estimators": ("int", "Trees."),
+    "criterion": (
+        "str",
+        '"gini" of classifiers, "squared_error" or "variance" of regressors. Splits maximise the\n'
+        "decrease of the outputs' summed variance, which on classes and labels is Gini's index.",
+    ),
+    "splitter": ('"best" or "random"', "The best cut of each feature drawn, or one random cut."),
+    "max_depth": (_INT_OR_NONE, "Of the deepest leaf, the root being at 0."),
+    "min_samples_split": ("int or float", "The paper's n_min; trees are fully grown at 2."),
+    "min_samples_leaf": ("int or float", "Fewest rows, or share of the rows, in a leaf."),
+    "min_weight_fraction_leaf": (_RATE, "Smallest share of the total weight in a leaf."),
+    "max_features": (
+        '"sqrt", "log2", int, float or None',
+        "Features drawn at a node, the paper's k.",
+    ),
+    "max_leaf_nodes": (_INT_OR_NONE, "Grow best-first to so many leaves."),
+    "min_impurity_decrease": (_RATE, "Under a projection in units of the projected variance."),
+    "bootstrap": ("bool", "Draw each tree's rows with replacement, by weight."),
+    "oob_score": (
+        'bool, callable or "lrap"',
+        'Score on the rows that trees left out; "lrap": label ranking average precision.',
+    ),
+    "n_jobs": (_INT_OR_NONE, "Native threads. The same seed gives the same forest for any number."),
+    "random_state": ("int, RandomState or None", "Seed of all draws."),
+    "verbose": ("int", "A progress bar when positive (needs tqdm)."),
+    "warm_start": ("bool", "Keep the trees grown so far and add to them."),
+    "class_weight": (
+        'dict, list of dicts, "balanced", "balanced_subsample" or None',
+        "As in scikit-learn; of labels, a row's weight is the product over its labels. Bootstraps\n"
+        'draw by these weights, so "balanced_subsample" is the same as "balanced".',
+    ),
+    "ccp_alpha": (_RATE, "Cost-complexity pruning."),
+    "max_samples": (
+        "int, float or None",
+        "Draws of a bootstrap, or their share of the rows (with weights: of the sum of weights).",
+    ),
+    "monotonic_cst": ("None", "Not supported."),
+    "projection": (
+        "str, object, array of shape (m, n_outputs) or None",
+        "What trees are grown on; leaves always hold the original outputs. A name (\"gaussian\",\n"
+        '"rademacher", "achlioptas", "sparse", "hadamard", "subsample", "pca"), an object of\n'
+        "`pyrpo.projection`, whose own ``random_state`` is not used, any transformer of y, a\n"
+        "matrix, or None: the original outputs.",
+    ),
+    "n_components": ('int, "log" or "jl"', "The paper's m, for projections given by name."),
+    "shared_projection": (
+        "bool",
+        "One subspace for all trees (Algorithm 1) instead of one a tree (Algorithm 2).",
+    ),
+    "output_scale": (
+        '"none", "std" or array of shape (n_outputs,)',
+        'Factor of each output in the split score; "std": 1 / standard deviation.',
+    ),
+    "max_bins": (
+        _INT_OR_NONE,
+        "Bins a feature is grouped into before growing; None: exact splits.",
+    ),
+    "threshold": (
+        "float or array of shape (n_labels,)",
+        "Labels are predicted where their probability exceeds it. Forests also take \"oob\": the\n"
+        "value that maximises micro-averaged F1 out of bag.",
+    ),
+}
+
+
+def documented(cls: type) -> type:
+    """Write the section on parameters out of the constructor's signature."""
+    lines = []
+    for name, parameter in list(inspect.signature(cls.__init__).parameters.items())[1:]:
+        kind, text = PARAMETERS[name]
+        default = repr(parameter.default).replace("'", '"')
+        lines += [f"{name} : {kind}, default={default}", indent(text, "    ")]
+    cls.__doc__ = cls.__doc__.replace("    {parameters}", indent("\n".join(lines), "    "))
+    return cls
+
+
+def store(estimator: Any, arguments: dict[str, Any]) -> None:
+    """Keep a constructor's ``locals()`` untouched, each under its own name."""
+    for name, value in arguments.items():
+        if name not in ("self", "__class__"):
+            setattr(estimator, name, value)
