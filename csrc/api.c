@@ -98,7 +98,7 @@ int64_t rpo_features_bytes(const rpo_features *f) {
   if (f == NULL) return 0;
   int64_t const bins = f->bin_start[f->cols];
   int64_t const fixed = (int64_t)sizeof *f + f->cols * 12 + bins * 16;
-  if (!f->sparse) return fixed + f->rows * f->cols * f->width;
+  if (!f->sparse) return fixed + 2 * f->rows * f->cols * f->width;
   int64_t const stored = f->col_start[f->cols];
   return fixed + (f->rows + f->cols) * 8 + 2 * stored * (4 + (f->binary ? 0 : f->width));
 }

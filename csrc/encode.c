@@ -313,13 +313,7 @@ static void *narrow(const int32_t *codes, int64_t count, int32_t width) {
   void *const out = rpo_new(count, width);
   if (out == NULL) return NULL;
   for (int64_t i = 0; i < count; i++) {
-    if (width == 1) {
-      ((uint8_t *)out)[i] = (uint8_t)codes[i];
-    } else if (width == 2) {
-      ((uint16_t *)out)[i] = (uint16_t)codes[i];
-    } else {
-      ((int32_t *)out)[i] = codes[i];
-    }
+    rpo_code_put(out, width, i, codes[i]);
   }
   return out;
 }
@@ -374,11 +368,28 @@ static rpo_status find_common_codes(coder *k, rpo_error *err) {
   return RPO_OK;
 }
 
+/* Codes row after row, in tiles that stay in cache. */
+static void transpose(const rpo_features *f, void *out) {
+  enum { TILE = 64 };
+  for (int64_t i0 = 0; i0 < f->rows; i0 += TILE) {
+    int64_t const i1 = i0 + TILE < f->rows ? i0 + TILE : f->rows;
+    for (int64_t j = 0; j < f->cols; j++) {
+      for (int64_t i = i0; i < i1; i++) {
+        int32_t const code = rpo_code_at(f->codes, f->width, j * f->rows + i);
+        rpo_code_put(out, f->width, i * f->cols + j, code);
+      }
+    }
+  }
+}
+
 static rpo_status finish_dense(coder *k, rpo_error *err) {
   rpo_features *const f = k->f;
   RPO_TRY(find_common_codes(k, err));
   f->codes = narrow(k->codes, f->rows * f->cols, f->width);
-  return f->codes == NULL ? rpo_fail_memory(err, "features") : RPO_OK;
+  f->row_codes = rpo_new(f->rows * f->cols, f->width);
+  if (f->codes == NULL || f->row_codes == NULL) return rpo_fail_memory(err, "features");
+  transpose(f, f->row_codes);
+  return RPO_OK;
 }
 
 /* The dense form of entries that came sparse: zeros written out. */
@@ -404,6 +415,9 @@ static rpo_status finish_sparse(coder *k, rpo_error *err) {
   for (int64_t j = 0; j < f->cols; j++) {
     f->rest[j] = code_of_zero(f, j);
     f->binary &= k->bins[j] <= 2;
+    for (int64_t e = k->e.start[j]; e < k->e.start[j + 1] && f->binary; e++) {
+      f->binary = k->codes[e] != f->rest[j]; /* a value may share the bin of zero */
+    }
   }
   f->col_start = k->e.start;
   f->col_rows = k->e.rows;

@@ -25,13 +25,23 @@ struct rpo_features {
   void *col_codes;     /* NULL when binary */
   int64_t *row_start;  /* sparse: rows + 1 */
   int32_t *row_cols;
-  void *row_codes;     /* NULL when binary */
+  void *row_codes;     /* NULL when binary; dense: rows x cols, for small nodes */
 };
 
 static inline int32_t rpo_code_at(const void *codes, int32_t width, int64_t i) {
   if (width == 1) return ((const uint8_t *)codes)[i];
   if (width == 2) return ((const uint16_t *)codes)[i];
   return ((const int32_t *)codes)[i];
+}
+
+static inline void rpo_code_put(void *codes, int32_t width, int64_t i, int32_t code) {
+  if (width == 1) {
+    ((uint8_t *)codes)[i] = (uint8_t)code;
+  } else if (width == 2) {
+    ((uint16_t *)codes)[i] = (uint16_t)code;
+  } else {
+    ((int32_t *)codes)[i] = code;
+  }
 }
 
 static inline int32_t rpo_bins(const rpo_features *features, int64_t col) {

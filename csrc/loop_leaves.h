@@ -10,9 +10,18 @@
     for (int64_t i = 0; i < rows; i++) {                                                      \
       const double *const row = x + i * stride;                                               \
       int32_t node = 0;                                                                       \
-      while (node >= 0) {                                                                     \
+      for (;;) {                                                                              \
         double const v = row[feature[node]];                                                  \
-        node = v <= (double)cut[node] || (v != v && missing[node]) ? left[node] : right[node]; \
+        if (v <= (double)cut[node] || (v != v && missing[node])) {                            \
+          if (left[node] < 0) {                                                               \
+            node = left[node];                                                                \
+            break;                                                                            \
+          }                                                                                   \
+          node++; /* preorder: what is left of a node comes next */                           \
+        } else {                                                                              \
+          node = right[node];                                                                 \
+          if (node < 0) break;                                                                \
+        }                                                                                     \
       }                                                                                       \
       leaf[i] = ~node;                                                                        \
     }                                                                                         \

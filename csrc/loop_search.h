@@ -40,22 +40,30 @@ static row_list new_list(const rpo_grower *g, int32_t feature, int64_t node, uin
   return l;
 }
 
-#define GATHER(type)                                              \
-  do {                                                            \
-    const type *const code = (const type *)g->f->codes + first;   \
-    for (int64_t i = 0; i < l->node; i++) {                       \
-      int32_t const c = (int32_t)code[rows[i]];                   \
-      l->keys[count] = make_key(c, rows[i]);                      \
-      count += c != l->rest;                                      \
-    }                                                             \
+/* Codes of a small node are read row after row, where they stay in the nearest cache from node to node;
+ * those of a large one column after column. */
+enum { SMALL_NODE = 512 };
+
+#define GATHER(type)                                                                     \
+  do {                                                                                   \
+    const type *const code = (const type *)codes;                                        \
+    for (int64_t i = 0; i < l->node; i++) {                                              \
+      int32_t const c = (int32_t)code[first + rows[i] * step];                           \
+      l->keys[count] = make_key(c, rows[i]);                                             \
+      count += c != l->rest;                                                             \
+    }                                                                                    \
   } while (0)
 
 static void gather_dense(const rpo_grower *g, const int32_t *rows, row_list *l) {
-  int64_t const first = (int64_t)l->feature * g->f->rows;
+  const rpo_features *const f = g->f;
+  int const small = l->node <= SMALL_NODE;
+  const void *const codes = small ? f->row_codes : f->codes;
+  int64_t const first = small ? l->feature : (int64_t)l->feature * f->rows;
+  int64_t const step = small ? f->cols : 1;
   int64_t count = 0;
-  if (g->f->width == 1) {
+  if (f->width == 1) {
     GATHER(uint8_t);
-  } else if (g->f->width == 2) {
+  } else if (f->width == 2) {
     GATHER(uint16_t);
   } else {
     GATHER(int32_t);
@@ -63,13 +71,43 @@ static void gather_dense(const rpo_grower *g, const int32_t *rows, row_list *l) 
   l->count = count;
 }
 
+/* Two rows: any feature that tells them apart does it equally well. */
+static int try_pair(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, int32_t feature,
+                    best_split *best) {
+  const rpo_features *const f = g->f;
+  int32_t const a = rpo_code_at(f->row_codes, f->width, rows[0] * f->cols + feature);
+  int32_t const b = rpo_code_at(f->row_codes, f->width, rows[1] * f->cols + feature);
+  int32_t const bins = rpo_bins(f, feature);
+  if (a == b) return 0;
+  best->score = frame->norm; /* each side alone: |w y|^2 / w */
+  best->feature = feature;
+  best->below = a < b ? a : b;
+  best->above = a < b ? b : a;
+  best->side_left = 1;
+  best->missing_left = best->above == bins ? 0 : -1;
+  best->side_rows = 1;
+  g->best_rows[0] = a < b ? rows[0] : rows[1];
+  if (best->above == bins) best->below = bins - 1;
+  return 1;
+}
+
+/* Whether a node of two rows may be split at all, and how is a matter of taste. */
+static int is_free_pair(const rpo_grower *g, int64_t node) {
+  return node == 2 && !g->o.random_cut && g->o.min_leaf == 1 && g->o.min_leaf_weight == 0.0;
+}
+
 static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t node,
                          uint64_t path, best_split *best) {
   drawer d = {rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, 0), 0, (int32_t)g->f->cols};
+  int const pair = is_free_pair(g, node);
   int64_t usable = 0;
   while (draw_more(g, &d, usable)) {
     int32_t const feature = draw_feature(g, &d);
     if (frame->constant[feature]) continue;
+    if (pair) {
+      if (try_pair(g, frame, rows, feature, best)) break;
+      continue;
+    }
     row_list l = new_list(g, feature, node, g->keys);
     gather_dense(g, rows, &l);
     g->work += node;

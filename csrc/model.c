@@ -520,7 +520,7 @@ static rpo_status check_within(const rpo_array *a, int64_t bound, const char *wh
   return RPO_OK;
 }
 
-/* Children must come after their parent, so that every walk ends. */
+/* Children come after their parent, so that every walk ends; a left one right after it (preorder). */
 static rpo_status check_children(const rpo_model *m, rpo_error *err) {
   for (int64_t t = 0; t < m->trees; t++) {
     int64_t const first = m->inner_start[t];
@@ -531,7 +531,8 @@ static rpo_status check_children(const rpo_model *m, rpo_error *err) {
       int64_t const child[2] = {rpo_array_whole(&m->left, first + i),
                                 rpo_array_whole(&m->right, first + i)};
       for (int c = 0; c < 2; c++) {
-        int const good = child[c] >= 0 ? child[c] > i && child[c] < inner : ~child[c] < leaves;
+        int const inner_good = c == 0 ? child[c] == i + 1 : child[c] > i;
+        int const good = child[c] >= 0 ? inner_good && child[c] < inner : ~child[c] < leaves;
         if (!good) return damaged(err, "a child is out of place");
       }
     }

@@ -94,15 +94,11 @@ static int64_t take(int64_t *counter) {
   return value;
 }
 
+/* Not a critical section: a named one exports a symbol that is not ours. */
 static void keep_first_error(rpo_job *job, rpo_status status, const rpo_error *error) {
-#ifdef _OPENMP
-#pragma omp critical(rpo_first_error)
-#endif
-  {
-    if (job->status == RPO_OK) {
-      job->status = status;
-      job->error = *error;
-    }
+  if (take(&job->failed) == 0) {
+    job->status = status;
+    job->error = *error;
   }
   job->stop = 1;
 }

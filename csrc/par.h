@@ -13,7 +13,7 @@ typedef rpo_status (*rpo_task_fn)(void *context, int64_t task, int thread, rpo_j
 struct rpo_job {
   const rpo_control *control; /* NULL: one thread, no progress */
   int64_t total;              /* tasks, as told to progress */
-  int64_t next, done;         /* shared counters */
+  int64_t next, done, failed; /* shared counters */
   int threads;
   volatile int stop; /* set once, on error or cancel: everybody leaves */
   double last_poll;

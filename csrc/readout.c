@@ -18,7 +18,9 @@ typedef struct scratch {
   double *x;       /* block x inputs */
   int32_t *leaf;   /* trees x block */
   double *sum;     /* columns, zero between rows */
-  int64_t *touched; /* columns or training rows whose sum is not zero */
+  int64_t *touched; /* training rows whose sum is not zero */
+  int64_t *first, *end; /* by tree: the rows of a leaf */
+  double *unit;         /* by tree: 1 / weight of the leaf */
   uint8_t *mark;
 } scratch;
 
@@ -77,7 +79,11 @@ static rpo_status start_scratch(reading *r, scratch *s, rpo_error *err) {
   s->sum = rpo_new_zero(width, 8);
   s->touched = rpo_new(width, 8);
   s->mark = rpo_new_zero(width, 1);
+  s->first = rpo_new(r->m->trees, 8);
+  s->end = rpo_new(r->m->trees, 8);
+  s->unit = rpo_new(r->m->trees, 8);
   if (s->leaf == NULL || s->sum == NULL || s->touched == NULL || s->mark == NULL ||
+      s->first == NULL || s->end == NULL || s->unit == NULL ||
       (s->x = rpo_new_zero(r->block * r->X->cols, 8)) == NULL) {
     return rpo_fail_memory(err, "the predictions");
   }
@@ -105,6 +111,9 @@ static void release(reading *r) {
     rpo_delete(r->scratch[i].sum);
     rpo_delete(r->scratch[i].touched);
     rpo_delete(r->scratch[i].mark);
+    rpo_delete(r->scratch[i].first);
+    rpo_delete(r->scratch[i].end);
+    rpo_delete(r->scratch[i].unit);
   }
   rpo_delete(r->scratch);
 }
@@ -190,6 +199,36 @@ static inline void add_leaf(const rpo_forest *m, int64_t leaf, double *sum) {
   }
 }
 
+/* sum += the means of one row's leaves over the trees that count; returns how many do. First all
+ * leaves are looked up, then all rows: the memory answers many questions at once. */
+static int64_t add_leaves(const reading *r, const scratch *s, int64_t i, const uint8_t *in_bag,
+                          double *sum) {
+  const rpo_forest *const m = r->m;
+  int64_t count = 0;
+  if (m->table.data != NULL) {
+    for (int64_t t = 0; t < m->trees; t++) {
+      if (in_bag != NULL && in_bag[t * m->rows]) continue;
+      add_leaf(m, m->leaf_start[t] + s->leaf[t * r->block + i], sum);
+      count++;
+    }
+    return count;
+  }
+  for (int64_t t = 0; t < m->trees; t++) {
+    if (in_bag != NULL && in_bag[t * m->rows]) continue;
+    int64_t const leaf = m->leaf_start[t] + s->leaf[t * r->block + i];
+    s->first[count] = m->leaf_row_start[leaf];
+    s->end[count] = m->leaf_row_start[leaf + 1];
+    s->unit[count++] = 1.0 / weight_at(&m->leaf_weight, leaf);
+  }
+  for (int64_t t = 0; t < count; t++) {
+    for (int64_t e = s->first[t]; e < s->end[t]; e++) {
+      double const w = m->row_weight.data == NULL ? 1.0 : weight_at(&m->row_weight, e);
+      add_labels(m, label_at(&m->row, e), s->unit[t] * w, sum);
+    }
+  }
+  return count;
+}
+
 /* From sums over `count` trees to predictions. */
 static void finish_row(const rpo_forest *m, const double *sum, int64_t count, double *out) {
   for (int64_t j = 0; j < m->outputs; j++) {
@@ -211,15 +250,11 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
   (void)job;
   RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
   for (int64_t i = 0; i < rows; i++) {
-    int64_t count = 0;
+    int64_t count;
     double *const out = r->out + (first + i) * m->outputs;
     double *const sum = m->ratio ? s->sum : out;
     memset(sum, 0, (size_t)m->columns * sizeof *sum);
-    for (int64_t t = 0; t < m->trees; t++) {
-      if (r->in_bag != NULL && r->in_bag[t * m->rows + first + i]) continue;
-      add_leaf(m, m->leaf_start[t] + s->leaf[t * r->block + i], sum);
-      count++;
-    }
+    count = add_leaves(r, s, i, r->in_bag == NULL ? NULL : r->in_bag + first + i, sum);
     if (r->counts != NULL) r->counts[first + i] = count;
     if (count > 0) {
       finish_row(m, sum, count, out);
@@ -311,9 +346,7 @@ static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *j
   for (int64_t i = 0; i < rows; i++) {
     int64_t kept = 0;
     memset(s->sum, 0, (size_t)m->columns * sizeof *s->sum);
-    for (int64_t t = 0; t < m->trees; t++) {
-      add_leaf(m, m->leaf_start[t] + s->leaf[t * r->block + i], s->sum);
-    }
+    (void)add_leaves(r, s, i, NULL, s->sum);
     finish_row(m, s->sum, m->trees, s->sum);
     for (int64_t j = 0; j < m->outputs; j++) {
       keep_best(s->sum[j], j, r->k, &kept, r->index + (first + i) * r->k,

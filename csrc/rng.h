@@ -84,7 +84,7 @@ static inline double rpo_uniform(rpo_rng *rng) {
 static inline uint32_t rpo_below(rpo_rng *rng, uint32_t bound) {
   uint64_t product = (uint64_t)rpo_next(rng) * bound;
   if ((uint32_t)product < bound) {
-    uint32_t const reject = (uint32_t)(-(int32_t)bound) % bound;
+    uint32_t const reject = (0u - bound) % bound;
     while ((uint32_t)product < reject) product = (uint64_t)rpo_next(rng) * bound;
   }
   return (uint32_t)(product >> 32);

@@ -156,6 +156,7 @@ rpo_status rpo_target_spread(const rpo_target *labels, rpo_target *t, rpo_error 
       t->z[i * t->stride + labels->index[e]] = labels->value == NULL ? 1.0 : labels->value[e];
     }
   }
+  if (labels->value != NULL) centre(t);
   rpo_target_norms(t);
   return RPO_OK;
 }
