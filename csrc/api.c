@@ -186,6 +186,7 @@ rpo_status rpo_forest_dump(const rpo_forest *m, void *buffer, rpo_error *err) {
 
 rpo_status rpo_forest_parse(const void *buffer, int64_t bytes, rpo_forest **out, rpo_error *err) {
   if (buffer == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "buffer or out is NULL");
+  if (bytes < 0) return rpo_fail(err, RPO_EINVAL, "bytes is negative: %lld", (long long)bytes);
   char *const block = rpo_new(bytes, 1);
   if (block == NULL) return rpo_fail_memory(err, "the model");
   memcpy(block, buffer, (size_t)bytes);

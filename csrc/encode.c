@@ -340,6 +340,8 @@ static rpo_status join_bins(coder *k, rpo_error *err) {
     memcpy(f->low + f->bin_start[j], k->low[j], (size_t)k->bins[j] * 8);
     memcpy(f->high + f->bin_start[j], k->high[j], (size_t)k->bins[j] * 8);
   }
+  f->exact = 1;
+  for (int64_t b = 0; b < f->bin_start[f->cols]; b++) f->exact &= f->low[b] == f->high[b];
   return RPO_OK;
 }
 

@@ -15,6 +15,7 @@ struct rpo_features {
   int32_t binary;      /* sparse form: every column has at most one non-zero value; no codes kept */
   int32_t has_missing; /* 1: some value is missing */
   int32_t single;      /* 1: every value is exactly a float32 */
+  int32_t exact;       /* 1: every bin is one value */
   int64_t *bin_start;  /* cols + 1: where a column's bins begin in low and high */
   double *low, *high;  /* high == low when exact */
   int32_t *rest;       /* by column: the code not listed: of zero (sparse), of more than half of the

@@ -310,6 +310,25 @@ done:
 
 /* ---- Picking trees ---- */
 
+static int same_numbers(const rpo_array *a, const rpo_array *b) {
+  if ((a->data == NULL) != (b->data == NULL) || a->count != b->count) return 0;
+  for (int64_t i = 0; a->data != NULL && i < a->count; i++) {
+    if (rpo_array_number(a, i) != rpo_array_number(b, i)) return 0;
+  }
+  return 1;
+}
+
+/* Forests that keep training rows must keep the same labels, of which the joint one has a copy. */
+static int same_labels(const rpo_forest *a, const rpo_forest *b) {
+  if (a == b || a->table.data != NULL || b->table.data != NULL) return 1;
+  if ((a->label_start == NULL) != (b->label_start == NULL)) return 0;
+  for (int64_t i = 0; a->label_start != NULL && i <= a->rows; i++) {
+    if (a->label_start[i] != b->label_start[i]) return 0;
+  }
+  return same_numbers(&a->label_index, &b->label_index) &&
+         same_numbers(&a->label_value, &b->label_value);
+}
+
 static rpo_status check_pick(const rpo_forest *const *forests, int64_t n, const int64_t *pick,
                              int64_t count, rpo_error *err) {
   if (forests == NULL || pick == NULL || n < 1 || count < 1) {
@@ -319,7 +338,7 @@ static rpo_status check_pick(const rpo_forest *const *forests, int64_t n, const 
     const rpo_forest *const a = forests[0], *const b = forests[i];
     if (b == NULL) return rpo_fail(err, RPO_EINVAL, "forest %lld is NULL", (long long)i);
     if (a->inputs != b->inputs || a->outputs != b->outputs || a->rows != b->rows ||
-        a->ratio != b->ratio) {
+        a->ratio != b->ratio || !same_labels(a, b)) {
       return rpo_fail(err, RPO_EINVAL, "forest %lld was not fitted to the same data as the first",
                       (long long)i);
     }

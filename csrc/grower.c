@@ -50,6 +50,7 @@ void rpo_grower_free(rpo_grower *g) {
   rpo_delete(g->samples);
   rpo_delete(g->position);
   rpo_delete(g->scratch);
+  rpo_delete(g->in_side);
   rpo_delete(g->side);
   rpo_delete(g->side_whole);
   rpo_delete(g->permutation);
@@ -78,6 +79,7 @@ rpo_status rpo_grower_new(const rpo_features *f, const rpo_grow_options *options
   g->samples = rpo_new(f->rows, 4);
   g->position = rpo_new(f->rows, 4);
   g->scratch = rpo_new(f->rows, 4);
+  g->in_side = rpo_new_zero(f->rows, 1);
   g->permutation = rpo_new(f->cols, 4);
   g->swaps = rpo_new(f->cols, 4);
   g->drawn = rpo_new(f->cols, 4);
@@ -87,7 +89,7 @@ rpo_status rpo_grower_new(const rpo_features *f, const rpo_grow_options *options
   g->slot = rpo_new_zero(f->cols, 4);
   g->best_rows = rpo_new(f->rows, 4);
   g->bits = rpo_new_zero(f->cols, 8);
-  if (g->whole_weight == NULL || g->samples == NULL || g->position == NULL || g->scratch == NULL ||
+  if (g->whole_weight == NULL || g->samples == NULL || g->position == NULL || g->scratch == NULL || g->in_side == NULL ||
       g->permutation == NULL || g->swaps == NULL || g->drawn == NULL || g->no_hit == NULL ||
       g->keys == NULL || g->keys2 == NULL || g->slot == NULL || g->best_rows == NULL ||
       g->bits == NULL) {

@@ -69,6 +69,7 @@ struct rpo_grower {
   int32_t *samples;  /* rows, a node's side by side */
   int32_t *position; /* by row: its place in samples */
   int32_t *scratch;  /* rows */
+  uint8_t *in_side;  /* by row: 1 in the side being moved; 0 between splits */
   rpo_frame frames[RPO_FRAMES];
   int64_t frame_width; /* room in a frame's sums */
   double *side;        /* one side's sums */

@@ -106,22 +106,104 @@ static int64_t draw_entries(rpo_grower *g, int64_t from, int64_t n, rpo_rng *rng
   return hits;
 }
 
-static void block_search(rpo_grower *g, const block *b, const rpo_frame *frame, uint64_t mask,
-                         int64_t from, int64_t end, uint64_t path, best_split *best) {
+/* What a row adds to a side on its own, by bit: its part of S.T, its square, its weight. */
+typedef struct row_terms {
+  double dot[RPO_BLOCK], square[RPO_BLOCK], weight[RPO_BLOCK];
+} row_terms;
+
+ALWAYS_INLINE void fill_terms(int kind, rpo_grower *g, const block *b, const rpo_frame *frame,
+                              uint64_t mask, row_terms *terms) {
+  for (uint64_t left = mask; left != 0; left &= left - 1) {
+    int const bit = lowest_bit(left);
+    side a;
+    side_begin(kind, g, &a);
+    side_add(kind, g, frame, b->rows[bit], &a);
+    side_close(kind, g, frame, &a);
+    side_clear_row(kind, g, b->rows[bit]);
+    terms->dot[bit] = a.s.dot;
+    terms->square[bit] = a.s.square;
+    terms->weight[bit] = a.s.weight;
+  }
+}
+
+/* The split that a binary feature makes, scored by its smaller side; with `terms`, rows on their own
+ * and parts of S.T are looked up. Returns whether it is the best so far. */
+ALWAYS_INLINE int try_bits(int kind, rpo_grower *g, const block *b, const rpo_frame *frame,
+                           uint64_t bits, int64_t node, const row_terms *terms, double *best) {
+  side a;
+  if (terms != NULL && (bits & (bits - 1)) == 0) {
+    int const bit = lowest_bit(bits);
+    a.s.square = terms->square[bit];
+    a.s.dot = terms->dot[bit];
+    a.s.weight = terms->weight[bit];
+    a.s.rows = 1;
+  } else {
+    side_begin(kind, g, &a);
+    for (uint64_t left = bits; left != 0; left &= left - 1) {
+      side_add(kind, g, frame, b->rows[lowest_bit(left)], &a);
+    }
+    side_close(kind, g, frame, &a);
+    for (uint64_t left = bits; left != 0; left &= left - 1) {
+      side_clear_row(kind, g, b->rows[lowest_bit(left)]);
+    }
+  }
+  if (!side_allowed(g, frame, node, &a.s)) return 0;
+  double const score = split_score(frame, &a.s);
+  if (!(score > *best)) return 0;
+  *best = score;
+  return 1;
+}
+
+/* Binary features: a candidate is a set of bits. Returns the rows of one side of the best. */
+static uint64_t search_bits(rpo_grower *g, const block *b, const rpo_frame *frame, uint64_t mask,
+                            int64_t from, int64_t hits, uint64_t path, best_split *best) {
+  int64_t const node = bit_count(mask);
+  row_terms terms;
+  int const use_terms = hits >= node;
+  uint64_t side = 0;
+  if (use_terms) FOR_KIND(g, fill_terms(kind, g, b, frame, mask, &terms))
+  for (int64_t i = from; i < from + hits; i++) {
+    uint64_t const listed = g->entries[i].rows & mask;
+    uint64_t const bits = 2 * bit_count(listed) <= node ? listed : mask ^ listed;
+    int won = 0;
+    FOR_KIND(g, won = try_bits(kind, g, b, frame, bits, node, use_terms ? &terms : NULL,
+                               &best->score))
+    if (!won) continue;
+    best->feature = g->entries[i].feature;
+    best->side_left = (bits == listed) == (g->f->rest[best->feature] == 1);
+    side = bits;
+  }
+  g->work += node * hits;
+  best->below = 0;
+  best->above = 1;
+  if (best->feature >= 0 && g->o.random_cut) {
+    best->threshold = draw_cut(g, best->feature, 0, 1, path);
+  }
+  return side;
+}
+
+/* The best split of the rows in `mask` by the entries [from, end); returns the rows of one side. */
+static uint64_t block_search(rpo_grower *g, const block *b, const rpo_frame *frame, uint64_t mask,
+                             int64_t from, int64_t end, uint64_t path, best_split *best) {
   best_split const none = {-INFINITY, 0.0, -1, 0, 0, 0, 0, -1};
   rpo_rng rng = rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, 0);
-  int64_t const node = bit_count(mask);
   int64_t const hits = draw_entries(g, from, end - from, &rng);
   *best = none;
+  if (g->f->binary) return search_bits(g, b, frame, mask, from, hits, path, best);
   for (int64_t i = from; i < from + hits; i++) {
     const rpo_entry *const entry = &g->entries[i];
-    row_list l = new_list(g, entry->feature, node, g->keys);
+    row_list l = new_list(g, entry->feature, bit_count(mask), g->keys);
     for (uint64_t left = entry->rows & mask; left != 0; left &= left - 1) {
       int const bit = lowest_bit(left);
       l.keys[l.count++] = make_key(entry_code(g, entry, bit), b->rows[bit]);
     }
     (void)try_feature(g, frame, &l, path, best);
   }
+  uint64_t side = 0;
+  for (int64_t i = 0; i < best->side_rows; i++) {
+    side |= (uint64_t)1 << (g->position[g->best_rows[i]] - b->start);
+  }
+  return side;
 }
 
 static rpo_status grow_in_block(rpo_grower *g, const block *b, int level, uint64_t mask,
@@ -157,14 +239,11 @@ static rpo_status grow_in_block(rpo_grower *g, const block *b, int level, uint64
     best_split best;
     int32_t const n = (int32_t)block_rows(b, mask, rows);
     int const leaf = node_is_leaf(g, frame, id, rows, n, depth) || end == from;
-    if (!leaf) block_search(g, b, frame, mask, from, end, path, &best);
+    uint64_t const side =
+        leaf ? 0 : block_search(g, b, frame, mask, from, end, path, &best);
     if (leaf || !split_pays(g, frame, &best)) {
       memcpy(g->samples + start, rows, (size_t)n * sizeof *rows);
       return RPO_OK;
-    }
-    uint64_t side = 0;
-    for (int64_t i = 0; i < best.side_rows; i++) {
-      side |= (uint64_t)1 << (g->position[g->best_rows[i]] - b->start);
     }
     uint64_t const child[2] = {best.side_left ? side : mask & ~side,
                                best.side_left ? mask & ~side : side};

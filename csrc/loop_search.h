@@ -73,7 +73,7 @@ static void gather_dense(const rpo_grower *g, const int32_t *rows, row_list *l) 
 
 /* Two rows: any feature that tells them apart does it equally well. */
 static int try_pair(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, int32_t feature,
-                    best_split *best) {
+                    uint64_t path, best_split *best) {
   const rpo_features *const f = g->f;
   int32_t const a = rpo_code_at(f->row_codes, f->width, rows[0] * f->cols + feature);
   int32_t const b = rpo_code_at(f->row_codes, f->width, rows[1] * f->cols + feature);
@@ -88,12 +88,14 @@ static int try_pair(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, 
   best->side_rows = 1;
   g->best_rows[0] = a < b ? rows[0] : rows[1];
   if (best->above == bins) best->below = bins - 1;
+  best->threshold = best->above == bins ? INFINITY
+                                        : draw_cut(g, feature, best->below, best->above, path);
   return 1;
 }
 
 /* Whether a node of two rows may be split at all, and how is a matter of taste. */
 static int is_free_pair(const rpo_grower *g, int64_t node) {
-  return node == 2 && !g->o.random_cut && g->o.min_leaf == 1 && g->o.min_leaf_weight == 0.0;
+  return node == 2 && g->o.min_leaf == 1 && g->o.min_leaf_weight == 0.0;
 }
 
 static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t node,
@@ -105,7 +107,7 @@ static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, i
     int32_t const feature = draw_feature(g, &d);
     if (frame->constant[feature]) continue;
     if (pair) {
-      if (try_pair(g, frame, rows, feature, best)) break;
+      if (try_pair(g, frame, rows, feature, path, best)) break;
       continue;
     }
     row_list l = new_list(g, feature, node, g->keys);
@@ -213,8 +215,11 @@ static void search(rpo_grower *g, rpo_frame *frame, int32_t start, int64_t node,
   }
 }
 
-/* Rows of the best split's saved side to their end of the node; returns where the right begins. */
-static int32_t partition(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
+/* Rows of the best split's saved side to their end of the node; returns where the right begins.
+ *
+ * Sparse features: the side's rows change places with others, at a cost that does not grow with the
+ * node. Dense ones: rows keep their order, so that large nodes read columns from top to bottom. */
+static int32_t partition_sparse(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
   int32_t const count = (int32_t)best->side_rows;
   int32_t const to = best->side_left ? start : end - count;
   for (int32_t i = 0; i < count; i++) {
@@ -228,4 +233,25 @@ static int32_t partition(rpo_grower *g, int32_t start, int32_t end, const best_s
     g->position[row] = place;
   }
   return best->side_left ? start + count : to;
+}
+
+static int32_t partition_dense(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
+  int32_t left = start, right = 0;
+  for (int64_t i = 0; i < best->side_rows; i++) g->in_side[g->best_rows[i]] = 1;
+  for (int32_t i = start; i < end; i++) {
+    int32_t const row = g->samples[i];
+    int const goes_left = g->in_side[row] == best->side_left;
+    g->samples[left] = row;
+    g->scratch[right] = row;
+    left += goes_left;
+    right += !goes_left;
+  }
+  memcpy(g->samples + left, g->scratch, (size_t)right * sizeof *g->samples);
+  for (int64_t i = 0; i < best->side_rows; i++) g->in_side[g->best_rows[i]] = 0;
+  return left;
+}
+
+static int32_t partition(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
+  return g->f->sparse ? partition_sparse(g, start, end, best)
+                      : partition_dense(g, start, end, best);
 }

@@ -204,62 +204,104 @@ static int best_cut(rpo_grower *g, const rpo_frame *frame, row_list *l, best_spl
   return 0;
 }
 
-/* Extra-trees: one cut, uniform in value between the smallest and the largest of the node. The side
- * that the rest is not on is scored. */
-static int random_cut(rpo_grower *g, const rpo_frame *frame, row_list *l, uint64_t path,
-                      best_split *best) {
+/* A value uniform between the smallest and the largest of two codes, the last left out. */
+static double draw_cut(const rpo_grower *g, int32_t feature, int32_t first, int32_t last,
+                       uint64_t path) {
   const rpo_features *const f = g->f;
-  const double *const low = f->low + f->bin_start[l->feature];
-  const double *const high = f->high + f->bin_start[l->feature];
-  int const has_rest = l->count < l->node;
-  int32_t first = has_rest ? l->rest : INT32_MAX, last = has_rest ? l->rest : -1;
-  l->missing = 0;
+  double const low = f->low[f->bin_start[feature] + first];
+  double const high = f->high[f->bin_start[feature] + last];
+  double cut = low + rpo_hash_uniform(g->o.seed, path, (uint64_t)feature) * (high - low);
+  if (f->single) cut = (double)(float)cut;
+  if (!(cut < f->low[f->bin_start[feature] + last])) cut = f->high[f->bin_start[feature] + last - 1];
+  return cut;
+}
+
+/* The last code wholly at or below the cut. A cut inside a bin moves to the bin's edge: training rows
+ * and later ones must agree on their side. */
+static int32_t code_below(const rpo_grower *g, int32_t feature, int32_t first, int32_t last,
+                          double *cut) {
+  const double *const low = g->f->low + g->f->bin_start[feature];
+  const double *const high = g->f->high + g->f->bin_start[feature];
+  int32_t below = first, count = last - first; /* the answer is in below .. below + count - 1 */
+  while (count > 1) {
+    int32_t const half = count / 2;
+    below += high[below + half] <= *cut ? half : 0;
+    count -= half;
+  }
+  if (*cut < high[below]) *cut = high[below];
+  if (!(*cut < low[below + 1])) *cut = high[below] / 2 + low[below + 1] / 2;
+  return below;
+}
+
+/* The same among the rows of a small node, whose values are few: many reads at once instead of a
+ * chain of them. Exact values, none missing. */
+static int32_t code_below_rows(const rpo_grower *g, const row_list *l, int32_t first, double cut) {
+  const double *const value = g->f->high + g->f->bin_start[l->feature];
+  int32_t below = first;
+  if (l->count < l->node && l->rest > below && value[l->rest] <= cut) below = l->rest;
   for (int64_t i = 0; i < l->count; i++) {
     int32_t const code = key_code(l->keys[i]);
-    if (code == l->bins) {
-      l->missing++;
-    } else {
-      first = code < first ? code : first;
-      last = code > last ? code : last;
-    }
+    below = code > below && value[code] <= cut ? code : below;
   }
+  return below;
+}
+
+/* Smallest and largest code of the listed rows that are not missing, widened by the rest. */
+static void code_range(row_list *l, int32_t *first, int32_t *last) {
+  uint64_t const none = make_key(l->bins, 0);
+  uint64_t least = UINT64_MAX, most = 0;
+  int64_t missing = 0;
+  for (int64_t i = 0; i < l->count; i++) {
+    uint64_t const key = l->keys[i];
+    int const value = key < none;
+    missing += !value;
+    least = key < least ? key : least;
+    most = value && key > most ? key : most;
+  }
+  int const any = missing < l->count;
+  int const has_rest = l->count < l->node;
+  l->missing = missing;
+  *first = any ? key_code(least) : INT32_MAX;
+  *last = any ? key_code(most) : -1;
+  if (has_rest && l->rest < *first) *first = l->rest;
+  if (has_rest && l->rest > *last) *last = l->rest;
+}
+
+/* Extra-trees: one cut, uniform in value between the smallest and the largest of the node. Missing
+ * rows go to a random side. The side with fewer rows, or that the rest is not on, is scored. */
+static int random_cut(rpo_grower *g, const rpo_frame *frame, row_list *l, uint64_t path,
+                      best_split *best) {
+  int32_t first, last;
+  int const has_rest = l->count < l->node;
+  code_range(l, &first, &last);
   if (last < 0 || (first == last && l->missing == 0)) return 1;
-  rpo_rng rng = rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, (uint64_t)l->feature + 1);
-  int const missing_left = l->missing > 0 ? (int)(rpo_next(&rng) & 1) : 0;
-  double cut = high[last];
+  int const missing_left =
+      l->missing > 0 &&
+      rpo_hash_uniform(g->o.seed, path, (uint64_t)l->feature + ((uint64_t)1 << 32)) < 0.5;
+  double cut = INFINITY;
   int32_t below = last;
   if (first < last) {
-    cut = low[first] + rpo_uniform(&rng) * (high[last] - low[first]);
-    if (f->single) cut = (double)(float)cut;
-    if (!(cut < low[last])) cut = high[last - 1];
-    below = first;
-    for (int32_t a = first, b = last - 1; a <= b;) { /* the last code wholly at or below the cut */
-      int32_t const mid = a + (b - a) / 2;
-      if (high[mid] <= cut) {
-        below = mid;
-        a = mid + 1;
-      } else {
-        b = mid - 1;
-      }
-    }
-    if (cut < high[below]) cut = high[below];
-    if (!(cut < low[below + 1])) cut = high[below] / 2 + low[below + 1] / 2;
+    cut = draw_cut(g, l->feature, first, last, path);
+    below = l->node <= 32 && g->f->exact && l->missing == 0
+                ? code_below_rows(g, l, first, cut)
+                : code_below(g, l->feature, first, last, &cut);
   }
-  int const left = has_rest && l->rest <= below ? 0 : 1;
-  int64_t kept = 0;
-  for (int64_t i = 0; i < l->count; i++) { /* the side's rows to the front */
-    int32_t const code = key_code(l->keys[i]);
-    int const goes_left = code == l->bins ? missing_left : code <= below;
+  uint64_t const border = make_key(below + 1, 0), none = make_key(l->bins, 0);
+  int64_t left = 0, right = 0;
+  for (int64_t i = 0; i < l->count; i++) { /* left rows to keys2, right ones to the front of keys */
     uint64_t const key = l->keys[i];
-    if (goes_left != left) continue;
-    l->keys[i] = l->keys[kept];
-    l->keys[kept++] = key;
+    int const goes_left = key < border || (key >= none && missing_left);
+    g->keys2[left] = key;
+    l->keys[right] = key;
+    left += goes_left;
+    right += !goes_left;
   }
-  if (try_side(g, frame, l, l->keys, kept, best)) {
-    best->threshold = first < last ? cut : INFINITY;
+  int const side_left = has_rest ? l->rest > below : left <= right;
+  if (try_side(g, frame, l, side_left ? g->keys2 : l->keys, side_left ? left : right, best)) {
+    best->threshold = cut;
     best->below = below;
     best->above = -1;
-    best->side_left = left;
+    best->side_left = side_left;
     best->missing_left = l->missing > 0 ? missing_left : -1;
   }
   return 0;

@@ -14,7 +14,7 @@
 typedef struct header {
   char magic[8];
   uint32_t version, sections;
-  uint64_t bytes, checksum; /* of everything behind the header */
+  uint64_t bytes, checksum; /* of everything else */
 } header;
 
 typedef struct section {
@@ -388,10 +388,16 @@ static void count_parts(const rpo_model_parts *parts, int64_t *inner, int64_t *l
   }
 }
 
+/* Of everything behind the header, and of its fields. */
+static uint64_t checksum_of(const char *block, int64_t bytes, const header *head) {
+  uint64_t const rest = rpo_checksum(block + sizeof *head, bytes - (int64_t)sizeof *head);
+  return rpo_checksum(head, (int64_t)offsetof(header, checksum)) ^ rest;
+}
+
 static void seal(char *block, uint32_t sections, int64_t bytes) {
   header head = {{0}, VERSION, sections, (uint64_t)bytes, 0};
   memcpy(head.magic, MAGIC, 8);
-  head.checksum = rpo_checksum(block + sizeof head, bytes - (int64_t)sizeof head);
+  head.checksum = checksum_of(block, bytes, &head);
   memcpy(block, &head, sizeof head);
 }
 
@@ -435,19 +441,26 @@ rpo_status rpo_model_annotate(const rpo_model *m, const void *note, int64_t note
                               char **out, int64_t *bytes, rpo_error *err) {
   header head;
   memcpy(&head, m->block, sizeof head);
-  int64_t const length = note_bytes > 0 ? align(m->bytes + note_bytes) : m->bytes;
+  int64_t end = m->bytes; /* without an older note, which lies last */
+  if (m->note.data != NULL) {
+    int64_t const offset = (const char *)m->note.data - m->block;
+    int64_t const first = align((int64_t)(sizeof head + RPO_SECTIONS * sizeof(section)));
+    if (offset >= first && align(offset + m->note.count) == end) end = offset;
+  }
+  int64_t const length = note_bytes > 0 ? align(end + note_bytes) : end;
   char *const block = rpo_new_zero(length, 1);
   if (block == NULL) return rpo_fail_memory(err, "the model");
-  memcpy(block, m->block, (size_t)m->bytes);
+  memcpy(block, m->block, (size_t)end);
   section *const table = (section *)(void *)(block + sizeof head);
   uint32_t kept = 0;
-  for (uint32_t i = 0; i < head.sections; i++) { /* an older note is dropped */
+  for (uint32_t i = 0; i < head.sections; i++) {
     if (table[i].id != RPO_SEC_NOTE) table[kept++] = table[i];
   }
+  memset(table + kept, 0, (head.sections - kept) * sizeof *table);
   if (note_bytes > 0) {
-    section const added = {RPO_SEC_NOTE, RPO_TYPE_U8, (uint64_t)m->bytes, (uint64_t)note_bytes};
+    section const added = {RPO_SEC_NOTE, RPO_TYPE_U8, (uint64_t)end, (uint64_t)note_bytes};
     table[kept++] = added;
-    memcpy(block + m->bytes, note, (size_t)note_bytes);
+    memcpy(block + end, note, (size_t)note_bytes);
   }
   seal(block, kept, length);
   *out = block;
@@ -477,7 +490,7 @@ static rpo_status read_sections(const char *block, int64_t bytes, rpo_array *fou
       sizeof head + head.sections * sizeof(section) > (uint64_t)bytes) {
     return damaged(err, "too many sections");
   }
-  if (rpo_checksum(block + sizeof head, bytes - (int64_t)sizeof head) != head.checksum) {
+  if (checksum_of(block, bytes, &head) != head.checksum) {
     return damaged(err, "the checksum is wrong");
   }
   for (uint32_t i = 0; i < head.sections; i++) {
@@ -520,8 +533,10 @@ static rpo_status check_within(const rpo_array *a, int64_t bound, const char *wh
   return RPO_OK;
 }
 
-/* Children come after their parent, so that every walk ends; a left one right after it (preorder). */
-static rpo_status check_children(const rpo_model *m, rpo_error *err) {
+/* Children come after their parent, so that every walk ends; a left one right after it (preorder).
+ * `seen`, by inner node and leaf: none is the child of two, hence (by count) each of one. */
+static rpo_status check_children(const rpo_model *m, uint8_t *seen, rpo_error *err) {
+  uint8_t *const seen_leaf = seen + m->inner_start[m->trees];
   for (int64_t t = 0; t < m->trees; t++) {
     int64_t const first = m->inner_start[t];
     int64_t const inner = m->inner_start[t + 1] - first;
@@ -534,6 +549,10 @@ static rpo_status check_children(const rpo_model *m, rpo_error *err) {
         int const inner_good = c == 0 ? child[c] == i + 1 : child[c] > i;
         int const good = child[c] >= 0 ? inner_good && child[c] < inner : ~child[c] < leaves;
         if (!good) return damaged(err, "a child is out of place");
+        uint8_t *const mark = child[c] >= 0 ? &seen[first + child[c]]
+                                            : &seen_leaf[m->leaf_start[t] + ~child[c]];
+        if (*mark) return damaged(err, "a node has two parents");
+        *mark = 1;
       }
     }
   }
@@ -627,7 +646,11 @@ static rpo_status open_trees(rpo_model *m, const rpo_array *found, rpo_error *er
   RPO_TRY(expect(&m->leaf_impurity, ANY, leaves, "the leaves' impurities", err));
   RPO_TRY(expect(&m->leaf_weight, ANY, leaves, "the leaves' weights", err));
   RPO_TRY(check_within(&m->feature, m->inputs, "a feature is out of range", err));
-  return check_children(m, err);
+  uint8_t *const seen = rpo_new_zero(inner + leaves, 1);
+  if (seen == NULL) return rpo_fail_memory(err, "the model");
+  rpo_status const status = check_children(m, seen, err);
+  rpo_delete(seen);
+  return status;
 }
 
 rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error *err) {

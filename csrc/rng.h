@@ -54,6 +54,12 @@ static inline uint64_t rpo_path(uint64_t path, int side) {
   return rpo_mix(path ^ (side ? 0xA5A5F00DCAFE1234u : 0x5A5A0FF135011235u));
 }
 
+/* One uniform number on [0, 1) that depends on the three names only: what a stream would cost too much
+ * for. `path` is scattered already. */
+static inline double rpo_hash_uniform(uint64_t seed, uint64_t path, uint64_t name) {
+  return (double)(rpo_mix(rpo_mix(path ^ seed * 0xD1342543DE82EF95u) + name) >> 11) * 0x1p-53;
+}
+
 static inline rpo_rng rpo_rng_new(uint64_t seed, rpo_purpose purpose, uint64_t a, uint64_t b) {
   uint64_t const stream = rpo_mix(rpo_mix(rpo_mix((uint64_t)purpose) + a) + b);
   rpo_rng rng = {{(uint32_t)seed, (uint32_t)(seed >> 32)},

@@ -146,7 +146,7 @@ rpo_status rpo_target_new(const rpo_matrix *Y, int centred, rpo_target *out, rpo
 }
 
 int rpo_target_is_small(const rpo_target *t) {
-  return t->width <= 8 || (double)t->width * (double)t->rows <= 3.0 * (double)t->start[t->rows];
+  return t->width <= 8 || (double)t->width * (double)t->rows <= 4.0 * (double)t->start[t->rows];
 }
 
 rpo_status rpo_target_spread(const rpo_target *labels, rpo_target *t, rpo_error *err) {
