@@ -88,8 +88,12 @@ static int try_pair(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, 
   best->side_rows = 1;
   g->best_rows[0] = a < b ? rows[0] : rows[1];
   if (best->above == bins) best->below = bins - 1;
-  best->threshold = best->above == bins ? INFINITY
-                                        : draw_cut(g, feature, best->below, best->above, path);
+  if (best->above == bins) {
+    best->threshold = INFINITY;
+  } else {
+    best->threshold = draw_cut(g, feature, best->below, best->above, path);
+    if (!f->exact) (void)code_below(g, feature, best->below, best->above, &best->threshold);
+  }
   return 1;
 }
 
@@ -98,10 +102,87 @@ static int is_free_pair(const rpo_grower *g, int64_t node) {
   return node == 2 && g->o.min_leaf == 1 && g->o.min_leaf_weight == 0.0;
 }
 
+/* Extra-trees on sums: one pass over the codes, one over the rows, in which rows of the right side
+ * count nothing; no list is made unless the cut wins. */
+#define RANGE(type)                                               \
+  do {                                                            \
+    const type *const code = (const type *)codes + first;         \
+    for (int64_t i = 0; i < node; i++) {                          \
+      int32_t const c = (int32_t)code[rows[i] * step];            \
+      own[i] = c;                                                 \
+      least = c < least ? c : least;                              \
+      most = c > most ? c : most;                                 \
+    }                                                             \
+  } while (0)
+
+ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,
+                                const int32_t *rows, const int32_t *own, int64_t node,
+                                int32_t below) {
+  side a;
+  side_begin(kind, g, &a);
+  for (int64_t i = 0; i < node; i++) {
+    int const left = own[i] <= below;
+    double const w = left ? g->weight[rows[i]] : 0.0;
+    add_scaled(a.sum, w, g->t->z + (int64_t)rows[i] * width_of(kind, g), width_of(kind, g));
+    a.s.weight += w;
+    a.s.rows += left;
+  }
+  if (!side_allowed(g, frame, node, &a.s)) return -INFINITY;
+  side_close(kind, g, frame, &a);
+  return split_score(frame, &a.s);
+}
+
+/* Returns 1 when the feature is constant in the node. */
+static int try_random_sums(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, int64_t node,
+                           int32_t feature, uint64_t path, best_split *best) {
+  const rpo_features *const f = g->f;
+  int const small = node <= SMALL_NODE;
+  const void *const codes = small ? f->row_codes : f->codes;
+  int64_t const first = small ? feature : (int64_t)feature * f->rows;
+  int64_t const step = small ? f->cols : 1;
+  int32_t *const own = (int32_t *)(void *)g->keys2;
+  int32_t least = INT32_MAX, most = -1;
+  if (f->width == 1) {
+    RANGE(uint8_t);
+  } else if (f->width == 2) {
+    RANGE(uint16_t);
+  } else {
+    RANGE(int32_t);
+  }
+  if (least == most) return 1;
+  double cut = draw_cut(g, feature, least, most, path);
+  int32_t below = least;
+  if (node <= 128 && f->exact) { /* many reads at once instead of a chain of them */
+    const double *const value = f->high + f->bin_start[feature];
+    for (int64_t i = 0; i < node; i++) {
+      int32_t const c = own[i];
+      below = c > below && value[c] <= cut ? c : below;
+    }
+  } else {
+    below = code_below(g, feature, least, most, &cut);
+  }
+  double score = -INFINITY;
+  FOR_KIND(g, if (is_sums(kind)) score = score_left(kind, g, frame, rows, own, node, below))
+  if (!(score > best->score)) return 0;
+  best->score = score;
+  best->feature = feature;
+  best->threshold = cut;
+  best->below = below;
+  best->above = -1;
+  best->side_left = 1;
+  best->missing_left = -1;
+  best->side_rows = 0;
+  for (int64_t i = 0; i < node; i++) {
+    if (own[i] <= below) g->best_rows[best->side_rows++] = rows[i];
+  }
+  return 0;
+}
+
 static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t node,
                          uint64_t path, best_split *best) {
   drawer d = {rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, 0), 0, (int32_t)g->f->cols};
   int const pair = is_free_pair(g, node);
+  int const random_sums = g->o.random_cut && g->t->z != NULL && !g->f->has_missing;
   int64_t usable = 0;
   while (draw_more(g, &d, usable)) {
     int32_t const feature = draw_feature(g, &d);
@@ -110,10 +191,16 @@ static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, i
       if (try_pair(g, frame, rows, feature, path, best)) break;
       continue;
     }
-    row_list l = new_list(g, feature, node, g->keys);
-    gather_dense(g, rows, &l);
+    int constant;
     g->work += node;
-    if (try_feature(g, frame, &l, path, best)) {
+    if (random_sums) {
+      constant = try_random_sums(g, frame, rows, node, feature, path, best);
+    } else {
+      row_list l = new_list(g, feature, node, g->keys);
+      gather_dense(g, rows, &l);
+      constant = try_feature(g, frame, &l, path, best);
+    }
+    if (constant) {
       frame->constant[feature] = 1;
     } else {
       usable++;
