@@ -160,7 +160,7 @@ static uint64_t search_bits(rpo_grower *g, const block *b, const rpo_frame *fram
   int64_t const node = bit_count(mask);
   row_terms terms;
   int const use_terms = hits >= node;
-  uint64_t side = 0;
+  uint64_t chosen = 0;
   if (use_terms) FOR_KIND(g, fill_terms(kind, g, b, frame, mask, &terms))
   for (int64_t i = from; i < from + hits; i++) {
     uint64_t const listed = g->entries[i].rows & mask;
@@ -171,7 +171,7 @@ static uint64_t search_bits(rpo_grower *g, const block *b, const rpo_frame *fram
     if (!won) continue;
     best->feature = g->entries[i].feature;
     best->side_left = (bits == listed) == (g->f->rest[best->feature] == 1);
-    side = bits;
+    chosen = bits;
   }
   g->work += node * hits;
   best->below = 0;
@@ -180,7 +180,7 @@ static uint64_t search_bits(rpo_grower *g, const block *b, const rpo_frame *fram
     best->threshold = draw_cut(g, best->feature, 0, 1, path);
     if (!g->f->exact) (void)code_below(g, best->feature, 0, 1, &best->threshold);
   }
-  return side;
+  return chosen;
 }
 
 /* The best split of the rows in `mask` by the entries [from, end); returns the rows of one side. */
@@ -200,11 +200,11 @@ static uint64_t block_search(rpo_grower *g, const block *b, const rpo_frame *fra
     }
     (void)try_feature(g, frame, &l, path, best);
   }
-  uint64_t side = 0;
+  uint64_t chosen = 0;
   for (int64_t i = 0; i < best->side_rows; i++) {
-    side |= (uint64_t)1 << (g->position[g->best_rows[i]] - b->start);
+    chosen |= (uint64_t)1 << (g->position[g->best_rows[i]] - b->start);
   }
-  return side;
+  return chosen;
 }
 
 static rpo_status grow_in_block(rpo_grower *g, const block *b, int level, uint64_t mask,
@@ -240,14 +240,14 @@ static rpo_status grow_in_block(rpo_grower *g, const block *b, int level, uint64
     best_split best;
     int32_t const n = (int32_t)block_rows(b, mask, rows);
     int const leaf = node_is_leaf(g, frame, id, rows, n, depth) || end == from;
-    uint64_t const side =
+    uint64_t const chosen =
         leaf ? 0 : block_search(g, b, frame, mask, from, end, path, &best);
     if (leaf || !split_pays(g, frame, &best)) {
       memcpy(g->samples + start, rows, (size_t)n * sizeof *rows);
       return RPO_OK;
     }
-    uint64_t const child[2] = {best.side_left ? side : mask & ~side,
-                               best.side_left ? mask & ~side : side};
+    uint64_t const child[2] = {best.side_left ? chosen : mask & ~chosen,
+                               best.side_left ? mask & ~chosen : chosen};
     int32_t const n_left = bit_count(child[0]);
     int32_t const begin[3] = {start, start + n_left, start + n};
     int const small = 2 * n_left <= n ? 0 : 1;

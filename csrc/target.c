@@ -86,6 +86,16 @@ static rpo_status read_dense(const rpo_matrix *Y, int centred, rpo_target *t, rp
   return RPO_OK;
 }
 
+/* An entry behind those from `first`, in order of outputs: equal rows must look equal. Most come sorted. */
+static void put_sorted(rpo_target *t, int64_t first, int64_t at, int32_t index, double value) {
+  for (; at > first && t->index[at - 1] > index; at--) {
+    t->index[at] = t->index[at - 1];
+    t->value[at] = t->value[at - 1];
+  }
+  t->index[at] = index;
+  t->value[at] = value;
+}
+
 static rpo_status read_sparse(const rpo_matrix *Y, rpo_target *t, rpo_error *err) {
   int64_t const stored = rpo_ptr_at(Y, Y->rows);
   int32_t *const renumber = rpo_new_zero(Y->cols, 4);
@@ -125,8 +135,7 @@ static rpo_status read_sparse(const rpo_matrix *Y, rpo_target *t, rpo_error *err
       double const v = rpo_value_at(Y->data, Y->dtype, e);
       if (v == 0.0) continue;
       ones &= v == 1.0;
-      t->index[kept] = renumber[rpo_index_at(Y->indices, Y->index, e)] - 1;
-      t->value[kept++] = v;
+      put_sorted(t, t->start[i], kept++, renumber[rpo_index_at(Y->indices, Y->index, e)] - 1, v);
     }
   }
   t->start[Y->rows] = kept;

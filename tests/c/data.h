@@ -35,7 +35,6 @@ typedef struct table {
   int64_t rows, cols;
   double *v;
   float *single;
-  int64_t *start64;
   int32_t *start, *index;
   double *stored;
 } table;
@@ -52,7 +51,6 @@ static inline table table_new(int64_t rows, int64_t cols) {
 static inline void table_free(table *t) {
   free(t->v);
   free(t->single);
-  free(t->start64);
   free(t->start);
   free(t->index);
   free(t->stored);
@@ -97,8 +95,7 @@ static inline rpo_matrix table_dense(const table *t) {
 /* float32, column after column: the other number type and the other order at once. */
 static inline rpo_matrix table_single(table *t) {
   rpo_matrix m = table_dense(t);
-  free(t->single);
-  t->single = mini_room(t->rows * t->cols, sizeof *t->single);
+  if (t->single == NULL) t->single = mini_room(t->rows * t->cols, sizeof *t->single);
   for (int64_t i = 0; i < t->rows; i++) {
     for (int64_t j = 0; j < t->cols; j++) t->single[j * t->rows + i] = (float)t->v[i * t->cols + j];
   }
@@ -109,18 +106,19 @@ static inline rpo_matrix table_single(table *t) {
   return m;
 }
 
-/* Compressed by rows (RPO_CSR) or columns (RPO_CSC), 32-bit indices. Only one at a time a table. */
+/* Compressed by rows (RPO_CSR) or columns (RPO_CSC), 32-bit indices. A view lasts until the other format
+ * is asked for: a table has room for one. */
 static inline rpo_matrix table_compressed(table *t, rpo_format format) {
   rpo_matrix m = table_dense(t);
   int64_t const major = format == RPO_CSR ? t->rows : t->cols;
   int64_t const minor = format == RPO_CSR ? t->cols : t->rows;
   int32_t count = 0;
-  free(t->start);
-  free(t->index);
-  free(t->stored);
-  t->start = mini_room(major + 1, sizeof *t->start);
-  t->index = mini_room(t->rows * t->cols, sizeof *t->index);
-  t->stored = mini_room(t->rows * t->cols, sizeof *t->stored);
+  if (t->start == NULL) {
+    int64_t const most = t->rows > t->cols ? t->rows : t->cols;
+    t->start = mini_room(most + 1, sizeof *t->start);
+    t->index = mini_room(t->rows * t->cols, sizeof *t->index);
+    t->stored = mini_room(t->rows * t->cols, sizeof *t->stored);
+  }
   for (int64_t i = 0; i < major; i++) {
     for (int64_t j = 0; j < minor; j++) {
       double const v = format == RPO_CSR ? t->v[i * t->cols + j] : t->v[j * t->cols + i];

@@ -50,7 +50,7 @@ static void log_at_corners(void) {
   CHECK(log_error(nextafter(sqrt(2.0), 2.0)) <= 2.0);
 }
 
-/* Values by 50-digit arithmetic (mpmath). */
+/* Values from tables (Wichura 1988) and scipy.special.ndtri. */
 static void quantile_known_values(void) {
   static const struct {
     double p, x;
@@ -63,7 +63,7 @@ static void quantile_known_values(void) {
                {1e-5, -4.2648907939228246285},
                {1e-10, -6.3613409024040562047},
                {1e-20, -9.2623400897984075736},
-               {1e-100, -21.273453560865893}};
+               {1e-100, -21.273453560965322}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     mini_context("p = %g", cases[i].p);
     CHECK_NEAR(rpo_normal_quantile(cases[i].p), cases[i].x, 2e-15 * fabs(cases[i].x) + 1e-16);

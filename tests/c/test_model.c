@@ -1,0 +1,392 @@
+/* Models as bytes: round trips, notes, picking, and damage of every kind. */
+#include "checksum.h"
+#include "problem.h"
+
+/* A small forest of one of the forms a model can have. */
+enum { ROWS_SPARSE, ROWS_DENSE, ROWS_REAL, WEIGHTED, TABLE, RATIO, RATIO_TABLE, STUMPS, FORMS };
+
+static problem form_problem(int form) {
+  dice d = {100 + (uint64_t)form};
+  int64_t const n = 14, outs = form == ROWS_SPARSE || form == ROWS_REAL ? 12 : 3;
+  table const x = table_random(&d, n, 3, form == WEIGHTED ? 0 : 5, 0.1, form == ROWS_DENSE ? 0.1 : 0.0);
+  table const y = form == ROWS_REAL || form == WEIGHTED ? table_random(&d, n, outs, 0, 0.7, 0.0)
+                                                        : table_binary(&d, n, outs, 0.2);
+  problem p = problem_new(x, y);
+  problem_set(&p, RPO_OPT_N_TREES, 2);
+  problem_set(&p, RPO_OPT_BOOTSTRAP, form != ROWS_DENSE);
+  p.sparse_y = form == ROWS_SPARSE || form == ROWS_REAL;
+  if (form == TABLE || form == RATIO_TABLE) problem_set(&p, RPO_OPT_MAX_DEPTH, 1);
+  if (form == STUMPS) problem_set(&p, RPO_OPT_MIN_SAMPLES_LEAF, 14); /* no inner node at all */
+  if (form == WEIGHTED) {
+    problem_set(&p, RPO_OPT_BOOTSTRAP, 0);
+    p.weight = mini_room(n, 8);
+    for (int64_t i = 0; i < n; i++) p.weight[i] = 0.25 + dice_real(&d);
+  }
+  if (form == RATIO || form == RATIO_TABLE) {
+    problem_set(&p, RPO_OPT_LABEL_RATIO, 1);
+    p.labels = table_binary(&d, n, 4, 0.6);
+    p.fallback = mini_room(2, 8);
+    p.fallback[0] = 0.5;
+  }
+  return p;
+}
+
+static rpo_forest *form_forest(int form) {
+  problem p = form_problem(form);
+  rpo_forest *const forest = problem_forest(&p, 1);
+  problem_free(&p);
+  return forest;
+}
+
+static rpo_forest *parse(const void *block, int64_t bytes) {
+  rpo_forest *forest = NULL;
+  rpo_error err;
+  CHECK_OK(rpo_forest_parse(block, bytes, &forest, &err), &err);
+  return forest;
+}
+
+static void dump_and_parse(void) {
+  for (int form = 0; form < FORMS; form++) {
+    rpo_forest *const a = form_forest(form);
+    unsigned char *const block = forest_bytes(a);
+    rpo_forest *const b = parse(block, rpo_forest_bytes(a));
+    mini_context("form %d", form);
+    CHECK(forests_equal(a, b));
+    CHECK_EQUAL(rpo_forest_trees(b), 2);
+    CHECK_EQUAL(rpo_forest_rows(b), 14);
+    CHECK_EQUAL(rpo_forest_inputs(b), 3);
+    CHECK_EQUAL(rpo_forest_outputs(b), rpo_forest_outputs(a));
+    CHECK_EQUAL(rpo_forest_has_rows(b), rpo_forest_has_rows(a));
+    if (form == TABLE || form == RATIO_TABLE) CHECK_EQUAL(rpo_forest_has_rows(a), 0);
+    if (form == ROWS_SPARSE || form == ROWS_REAL) CHECK_EQUAL(rpo_forest_has_rows(a), 1);
+    int64_t length = -1;
+    CHECK(rpo_forest_note(a, &length) == NULL && length == 0);
+    rpo_forest_free(a);
+    rpo_forest_free(b);
+    free(block);
+  }
+}
+
+static void save_and_load(void) {
+  static const char note[] = "a note \xff\x00 with any bytes";
+  const char *const path = "test_model.rpo";
+  for (int form = 0; form < FORMS; form++) {
+    rpo_forest *const a = form_forest(form);
+    rpo_forest *b = NULL, *c = NULL, *e = NULL;
+    rpo_error err;
+    int64_t length = -1;
+    mini_context("form %d", form);
+    CHECK_OK(rpo_forest_save(a, path, NULL, 0, &err), &err);
+    CHECK_OK(rpo_forest_load(path, &b, &err), &err);
+    CHECK(forests_equal(a, b));
+    CHECK_OK(rpo_forest_save(b, path, note, (int64_t)sizeof note, &err), &err);
+    CHECK_OK(rpo_forest_load(path, &c, &err), &err);
+    const void *const got = rpo_forest_note(c, &length);
+    CHECK_EQUAL(length, sizeof note);
+    CHECK(got != NULL && memcmp(got, note, sizeof note) == 0);
+    CHECK_OK(rpo_forest_save(c, path, "x", 1, &err), &err); /* another note replaces it */
+    CHECK_OK(rpo_forest_load(path, &e, &err), &err);
+    CHECK(rpo_forest_note(e, &length) != NULL && length == 1);
+    CHECK_EQUAL(rpo_forest_bytes(e), rpo_forest_bytes(a) + 64); /* the old one is gone */
+    rpo_forest_free(e);
+    e = NULL;
+    CHECK_OK(rpo_forest_save(c, path, NULL, 0, &err), &err);
+    CHECK_OK(rpo_forest_load(path, &e, &err), &err);
+    CHECK(rpo_forest_note(e, &length) == NULL && length == 0);
+    CHECK(forests_equal(a, e)); /* without a note the same bytes as before it */
+    rpo_forest_free(a);
+    rpo_forest_free(b);
+    rpo_forest_free(c);
+    rpo_forest_free(e);
+  }
+  (void)remove(path);
+}
+
+/* A file longer than one reading block of 64 kB. */
+static void large_files(void) {
+  dice d = {7};
+  problem p = problem_new(table_random(&d, 2000, 5, 0, 0.0, 0.0), table_random(&d, 2000, 9, 0, 0.0, 0.0));
+  rpo_forest *const a = problem_forest(&p, 1);
+  rpo_forest *b = NULL;
+  CHECK(rpo_forest_bytes(a) > 150000);
+  CHECK_EQUAL(rpo_forest_save(a, "test_large.rpo", NULL, 0, NULL), RPO_OK);
+  CHECK_EQUAL(rpo_forest_load("test_large.rpo", &b, NULL), RPO_OK);
+  CHECK(forests_equal(a, b));
+  (void)remove("test_large.rpo");
+  rpo_forest_free(a);
+  rpo_forest_free(b);
+  problem_free(&p);
+}
+
+static void bad_arguments_are_refused(void) {
+  rpo_forest *const a = form_forest(0);
+  rpo_forest *b = NULL;
+  rpo_error err;
+  char byte = 0;
+  CHECK_EQUAL(rpo_forest_load("no/such/file.rpo", &b, &err), RPO_EIO);
+  CHECK(strstr(err.message, "no/such/file.rpo") != NULL);
+  CHECK_EQUAL(rpo_forest_save(a, "no/such/file.rpo", NULL, 0, &err), RPO_EIO);
+  CHECK_EQUAL(rpo_forest_save(a, NULL, NULL, 0, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_save(NULL, "x", NULL, 0, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_save(a, "x", NULL, 3, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_save(a, "x", &byte, -1, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_load(NULL, &b, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_parse(NULL, 10, &b, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_parse(&byte, 1, NULL, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_parse(&byte, 0, &b, &err), RPO_EFORMAT);
+  CHECK_EQUAL(rpo_forest_parse(&byte, -1, &b, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_dump(a, NULL, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_dump(NULL, &byte, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_bytes(NULL) + rpo_forest_trees(NULL) + rpo_forest_has_rows(NULL), 0);
+  CHECK(b == NULL);
+  rpo_forest_free(a);
+}
+
+/* ---- Damage ---- */
+
+/* Everything that reads a model; its answers do not matter, only that each call returns. */
+static void use(const rpo_forest *f) {
+  enum { MOST = 1 << 16 };
+  static double x[64], out[MOST], low[MOST];
+  static int64_t index[MOST], columns[MOST], start[64];
+  int64_t const trees = rpo_forest_trees(f), d = rpo_forest_outputs(f), inputs = rpo_forest_inputs(f);
+  rpo_matrix X;
+  /* a shape may be absurd and yet agree with the rest: the calls would ask for as much memory */
+  if (inputs > 16 || d > 4096 || trees > 60 || rpo_forest_rows(f) > 1 << 16) return;
+  for (int i = 0; i < 64; i++) x[i] = i % 7 == 6 ? NAN : (double)(i % 5 - 2);
+  memset(&X, 0, sizeof X);
+  X.rows = 4;
+  X.cols = inputs;
+  X.dtype = RPO_F64;
+  X.data = x;
+  X.row_stride = inputs;
+  X.col_stride = 1;
+  (void)rpo_forest_predict(f, &X, NULL, out, NULL);
+  (void)rpo_forest_predict_topk(f, &X, d > 2 ? 2 : d, NULL, index, out, NULL);
+  (void)rpo_forest_apply(f, &X, NULL, index, NULL);
+  if (rpo_forest_paths(f, &X, NULL, start, index, NULL, NULL) == RPO_OK && index[4] < MOST) {
+    (void)rpo_forest_paths(f, &X, NULL, start, index, columns, NULL);
+  }
+  if (rpo_forest_weights(f, &X, NULL, index, NULL, NULL, NULL) == RPO_OK && index[4] < MOST) {
+    (void)rpo_forest_weights(f, &X, NULL, index, columns, out, NULL);
+  }
+  (void)rpo_forest_importances(f, out, NULL);
+  for (int64_t t = 0; t < trees; t++) {
+    int64_t const nodes = rpo_forest_tree_nodes(f, t);
+    rpo_tree_arrays const a = {index, columns, NULL, out, low, NULL, NULL, NULL};
+    CHECK(nodes > 0 && nodes < 1000);
+    (void)rpo_forest_tree(f, t, &a, NULL);
+    if (nodes * d < MOST) (void)rpo_forest_tree_values(f, t, out, NULL);
+  }
+  rpo_forest *again = NULL;
+  int64_t const pick[2] = {0, 0};
+  (void)rpo_forest_pick(&f, 1, pick, 1, &again, NULL);
+  rpo_forest_free(again);
+}
+
+static void truncations_are_refused(void) {
+  for (int form = 0; form < FORMS; form++) {
+    rpo_forest *const a = form_forest(form);
+    int64_t const bytes = rpo_forest_bytes(a);
+    unsigned char *const block = forest_bytes(a);
+    for (int64_t length = 0; length < bytes; length++) {
+      /* a block of exactly this length: the address sanitizer watches its end */
+      unsigned char *const cut = mini_room(length, 1);
+      rpo_forest *b = NULL;
+      rpo_error err;
+      memcpy(cut, block, (size_t)length);
+      mini_context("form %d, %lld of %lld bytes", form, (long long)length, (long long)bytes);
+      CHECK_EQUAL(rpo_forest_parse(cut, length, &b, &err), RPO_EFORMAT);
+      CHECK_EQUAL(err.code, RPO_EFORMAT);
+      CHECK(b == NULL);
+      free(cut);
+    }
+    free(block);
+    rpo_forest_free(a);
+  }
+}
+
+static void flips_are_refused(void) {
+  static const unsigned char masks[] = {0x01, 0x80, 0xff};
+  for (int form = 0; form < FORMS; form++) {
+    rpo_forest *const a = form_forest(form);
+    int64_t const bytes = rpo_forest_bytes(a);
+    unsigned char *const block = forest_bytes(a);
+    for (int64_t i = 0; i < bytes; i++) {
+      for (size_t m = 0; m < sizeof masks; m++) {
+        rpo_forest *b = NULL;
+        block[i] ^= masks[m];
+        mini_context("form %d, byte %lld ^ %d", form, (long long)i, masks[m]);
+        CHECK_EQUAL(rpo_forest_parse(block, bytes, &b, NULL), RPO_EFORMAT);
+        if (b != NULL) use(b);
+        rpo_forest_free(b);
+        block[i] ^= masks[m];
+      }
+    }
+    free(block);
+    rpo_forest_free(a);
+  }
+}
+
+/* The same with the checksum made right again: what a forger would do. The header is 32 bytes, its last 8
+ * the checksum of its fields and of what follows. A model that is let in must be safe to use. */
+static void forged_flips_are_safe(void) {
+  static const unsigned char values[] = {0x01, 0x04, 0x80, 0xff};
+  int64_t let_in = 0;
+  for (int form = 0; form < FORMS; form++) {
+    rpo_forest *const a = form_forest(form);
+    int64_t const bytes = rpo_forest_bytes(a);
+    unsigned char *const block = forest_bytes(a);
+    for (int64_t i = 32; i < bytes; i++) {
+      for (size_t m = 0; m < sizeof values; m++) {
+        rpo_forest *b = NULL;
+        block[i] ^= values[m];
+        uint64_t const sum = rpo_checksum(block, 24) ^ rpo_checksum(block + 32, bytes - 32);
+        memcpy(block + 24, &sum, 8);
+        mini_context("form %d, byte %lld ^ %d", form, (long long)i, values[m]);
+        rpo_status const status = rpo_forest_parse(block, bytes, &b, NULL);
+        CHECK(status == RPO_OK || status == RPO_EFORMAT || status == RPO_ENOMEM);
+        CHECK((status == RPO_OK) == (b != NULL));
+        if (b != NULL) {
+          let_in++;
+          use(b);
+        }
+        rpo_forest_free(b);
+        block[i] ^= values[m];
+      }
+    }
+    free(block);
+    rpo_forest_free(a);
+  }
+  mini_context("%s", "");
+  CHECK(let_in > 0);
+}
+
+/* Bytes that are no model. */
+static void noise_is_refused(void) {
+  dice d = {8};
+  for (int k = 0; k < 300; k++) {
+    int64_t const bytes = dice_below(&d, 400);
+    unsigned char *const block = mini_room(bytes, 1);
+    rpo_forest *b = NULL;
+    for (int64_t i = 0; i < bytes; i++) block[i] = (unsigned char)dice_next(&d);
+    if (k % 2 == 0 && bytes >= 12) memcpy(block, "RPOMODEL\1\0\0\0", 12);
+    CHECK_EQUAL(rpo_forest_parse(block, bytes, &b, NULL), RPO_EFORMAT);
+    CHECK(b == NULL);
+    free(block);
+  }
+}
+
+static void other_versions_are_named(void) {
+  rpo_forest *const a = form_forest(0);
+  unsigned char *const block = forest_bytes(a);
+  rpo_forest *b = NULL;
+  rpo_error err;
+  block[8] = 77;
+  CHECK_EQUAL(rpo_forest_parse(block, rpo_forest_bytes(a), &b, &err), RPO_EFORMAT);
+  CHECK(strstr(err.message, "77") != NULL);
+  free(block);
+  rpo_forest_free(a);
+}
+
+/* ---- Picking ---- */
+
+/* Trees picked, in any order and more than once, predict as they did. */
+static void picked_trees_predict_the_same(void) {
+  for (int form = 0; form < FORMS; form++) {
+    problem p = form_problem(form);
+    rpo_forest *const a = problem_forest(&p, 1);
+    problem_set(&p, RPO_OPT_SEED, 5);
+    problem_set(&p, RPO_OPT_MAX_DEPTH, 2); /* perhaps another readout than the first */
+    rpo_forest *const b = problem_forest(&p, 1);
+    const rpo_forest *const both[2] = {a, b};
+    int64_t const pick[8] = {1, 1, 0, 0, 1, 0, 0, 0};
+    rpo_forest *c = NULL, *one[4] = {NULL, NULL, NULL, NULL};
+    rpo_matrix const X = problem_x(&p);
+    int64_t const d = rpo_forest_outputs(a);
+    double *const out = mini_room(14 * d, 8), *const sum = mini_room(14 * d, 8);
+    rpo_error err;
+    mini_context("form %d", form);
+    CHECK_OK(rpo_forest_pick(both, 2, pick, 4, &c, &err), &err);
+    CHECK_EQUAL(rpo_forest_trees(c), 4);
+    for (int t = 0; t < 4; t++) {
+      flat_tree s = tree_read(c, t), r = tree_read(both[pick[2 * t]], pick[2 * t + 1]);
+      if (CHECK_EQUAL(s.nodes, r.nodes)) {
+        CHECK(memcmp(s.a.feature, r.a.feature, (size_t)s.nodes * 8) == 0);
+        CHECK(memcmp(s.a.threshold, r.a.threshold, (size_t)s.nodes * 8) == 0);
+        CHECK(memcmp(s.a.n_samples, r.a.n_samples, (size_t)s.nodes * 8) == 0);
+        for (int64_t i = 0; i < s.nodes * d; i++) CHECK_NEAR(s.value[i], r.value[i], 1e-12);
+      }
+      tree_free(&s);
+      tree_free(&r);
+      CHECK_OK(rpo_forest_pick(both, 2, pick + 2 * t, 1, &one[t], &err), &err);
+      CHECK_OK(rpo_forest_predict(one[t], &X, NULL, out, &err), &err);
+      for (int64_t i = 0; i < 14 * d; i++) sum[i] += out[i] / 4.0;
+      rpo_forest_free(one[t]);
+    }
+    CHECK_OK(rpo_forest_predict(c, &X, NULL, out, &err), &err);
+    if (p.fallback == NULL) {
+      for (int64_t i = 0; i < 14 * d; i++) CHECK_NEAR(out[i], sum[i], 1e-12);
+    }
+    free(out);
+    free(sum);
+    rpo_forest_free(a);
+    rpo_forest_free(b);
+    rpo_forest_free(c);
+    problem_free(&p);
+  }
+}
+
+/* All trees in order give back the same bytes. */
+static void picking_all_is_a_copy(void) {
+  for (int form = 0; form < FORMS; form++) {
+    rpo_forest *const a = form_forest(form);
+    rpo_forest *b = NULL;
+    const rpo_forest *const from = a;
+    int64_t const pick[4] = {0, 0, 0, 1};
+    rpo_error err;
+    mini_context("form %d", form);
+    CHECK_OK(rpo_forest_pick(&from, 1, pick, 2, &b, &err), &err);
+    CHECK(forests_equal(a, b));
+    rpo_forest_free(a);
+    rpo_forest_free(b);
+  }
+}
+
+static void bad_picks_are_refused(void) {
+  static const int64_t bad[][2] = {{-1, 0}, {1, 0}, {0, -1}, {0, 2}};
+  rpo_forest *const a = form_forest(ROWS_SPARSE), *const other = form_forest(TABLE);
+  rpo_forest *b = NULL;
+  const rpo_forest *from[2] = {a, other};
+  int64_t const good[2] = {0, 0};
+  for (int k = 0; k < 4; k++) {
+    CHECK_EQUAL(rpo_forest_pick(from, 1, bad[k], 1, &b, NULL), RPO_EINVAL);
+  }
+  CHECK_EQUAL(rpo_forest_pick(from, 2, good, 1, &b, NULL), RPO_EINVAL); /* other labels */
+  from[1] = NULL;
+  CHECK_EQUAL(rpo_forest_pick(from, 2, good, 1, &b, NULL), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_pick(NULL, 1, good, 1, &b, NULL), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_pick(from, 1, NULL, 1, &b, NULL), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_pick(from, 0, good, 1, &b, NULL), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_pick(from, 1, good, 0, &b, NULL), RPO_EINVAL);
+  CHECK_EQUAL(rpo_forest_pick(from, 1, good, 1, NULL, NULL), RPO_EINVAL);
+  CHECK(b == NULL);
+  rpo_forest_free(a);
+  rpo_forest_free(other);
+}
+
+int main(void) {
+  RUN(dump_and_parse);
+  RUN(save_and_load);
+  RUN(large_files);
+  RUN(bad_arguments_are_refused);
+  RUN(truncations_are_refused);
+  RUN(flips_are_refused);
+  RUN(noise_is_refused);
+  RUN(other_versions_are_named);
+  RUN(picked_trees_predict_the_same);
+  RUN(picking_all_is_a_copy);
+  RUN(bad_picks_are_refused);
+  RUN(forged_flips_are_safe);
+  return mini_done("model");
+}
