@@ -7,10 +7,13 @@
 #include "mem.h"
 #include "par.h"
 
+enum { BITS = 11, DIGITS = 1 << BITS, PASSES = 6 }; /* of the radix sort */
+
 /* One column on its way: entries sorted by value, the missing ones left out. */
 typedef struct column {
   uint64_t *key, *key2; /* values as ordered integers */
   int32_t *at, *at2;    /* position of the entry in the column */
+  int64_t *histogram;   /* PASSES x DIGITS */
   int64_t count, missing;
 } column;
 
@@ -51,26 +54,24 @@ static double value_of(uint64_t key) {
 /* Radix sort, least digit first. A digit that all keys share costs nothing: float32 values and small
  * whole numbers leave most digits alike. */
 static void sort_column(column *c) {
-  enum { BITS = 11, SIZE = 1 << BITS, PASSES = 6 };
-  int64_t histogram[PASSES][SIZE];
-  memset(histogram, 0, sizeof histogram);
+  memset(c->histogram, 0, PASSES * DIGITS * sizeof *c->histogram);
   for (int64_t i = 0; i < c->count; i++) {
     for (int pass = 0; pass < PASSES; pass++) {
-      histogram[pass][c->key[i] >> (BITS * pass) & (SIZE - 1)]++;
+      c->histogram[pass * DIGITS + (int64_t)(c->key[i] >> (BITS * pass) & (DIGITS - 1))]++;
     }
   }
   for (int pass = 0; pass < PASSES && c->count > 0; pass++) {
-    int64_t *const h = histogram[pass];
+    int64_t *const h = c->histogram + pass * DIGITS;
     int const shift = BITS * pass;
-    if (h[c->key[0] >> shift & (SIZE - 1)] == c->count) continue;
+    if (h[c->key[0] >> shift & (DIGITS - 1)] == c->count) continue;
     int64_t sum = 0;
-    for (int d = 0; d < SIZE; d++) {
+    for (int d = 0; d < DIGITS; d++) {
       int64_t const here = h[d];
       h[d] = sum;
       sum += here;
     }
     for (int64_t i = 0; i < c->count; i++) {
-      int64_t const to = h[c->key[i] >> shift & (SIZE - 1)]++;
+      int64_t const to = h[c->key[i] >> shift & (DIGITS - 1)]++;
       c->key2[to] = c->key[i];
       c->at2[to] = c->at[i];
     }
@@ -480,7 +481,8 @@ static rpo_status code_all(coder *k, const rpo_control *control, rpo_error *err)
     c->key2 = rpo_new(longest, 8);
     c->at = rpo_new(longest, 4);
     c->at2 = rpo_new(longest, 4);
-    if (c->key == NULL || c->key2 == NULL || c->at == NULL || c->at2 == NULL) {
+    c->histogram = rpo_new(PASSES * DIGITS, 8);
+    if (c->histogram == NULL || c->key == NULL || c->key2 == NULL || c->at == NULL || c->at2 == NULL) {
       return rpo_fail_memory(err, "features");
     }
   }
@@ -497,6 +499,7 @@ static void coder_release(coder *k, const rpo_control *control) {
     rpo_delete(k->work[t].key2);
     rpo_delete(k->work[t].at);
     rpo_delete(k->work[t].at2);
+    rpo_delete(k->work[t].histogram);
   }
   rpo_delete(k->work);
   rpo_delete(k->low);

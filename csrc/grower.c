@@ -21,19 +21,18 @@ void rpo_tree_release(rpo_tree *t) {
   memset(t, 0, sizeof *t);
 }
 
-/* P(fewest hits) by number wanted, from P(0 of N + 1) / P(0 of N) = (p - k - N) / (p - N) while the
- * fewest is 0; beyond, the fewest is k - (p - N) and the recurrence runs the other way. */
+/* While k <= p - N the fewest hits are 0 and P(0 of N + 1) = P(0 of N) (p - k - N) / (p - N). Beyond,
+ * all u = p - N unwanted features are drawn: P = C(k, u) / C(p, u). */
 void rpo_fill_no_hit(int64_t p, int64_t k, double *no_hit) {
   double chance = 1.0;
-  for (int64_t n = 0; n <= p; n++) {
+  for (int64_t n = 0; n <= p - k; n++) {
     no_hit[n] = chance;
-    if (n < p - k) chance *= (double)(p - k - n) / (double)(p - n);
+    chance *= (double)(p - k - n) / (double)(p - n);
   }
-  /* All p - N unwanted features are among the k drawn: C(k, p - N) / C(p, p - N). */
   chance = 1.0;
-  for (int64_t unwanted = 0; unwanted <= p; unwanted++) {
-    if (unwanted <= k) no_hit[p - unwanted] = unwanted < k ? chance : no_hit[p - unwanted];
-    if (unwanted < k) chance *= (double)(k - unwanted) / (double)(p - unwanted);
+  for (int64_t unwanted = 0; unwanted < k; unwanted++) {
+    no_hit[p - unwanted] = chance;
+    chance *= (double)(k - unwanted) / (double)(p - unwanted);
   }
 }
 
