@@ -7,37 +7,11 @@
 
 #include "array.h"
 #include "forest.h"
-#include "kernels.h"
 #include "mem.h"
-#include "rng.h"
+#include "readout.h"
 
 #define BLOCK_ROWS 256
 #define BLOCK_NUMBERS 131072 /* of X in a block: a megabyte */
-
-typedef struct scratch {
-  double *x;       /* block x inputs */
-  int32_t *leaf;   /* trees x block */
-  double *sum;     /* columns, zero between rows */
-  int64_t *touched; /* training rows whose sum is not zero */
-  int64_t *first, *end; /* by tree: the rows of a leaf */
-  double *unit;         /* by tree: 1 / weight of the leaf */
-  uint8_t *mark;
-} scratch;
-
-typedef struct reading {
-  const rpo_forest *m;
-  const rpo_matrix *X;
-  const rpo_kernels *kernels;
-  int64_t block;
-  scratch *scratch; /* by thread */
-  int threads;
-  const uint8_t *in_bag; /* trees x rows, or NULL */
-  int64_t *counts;
-  double *out;
-  int64_t k, *index;           /* top-k */
-  const int64_t *node_of_leaf; /* apply */
-  int64_t *nodes, *indptr, *columns;
-} reading;
 
 /* ---- Blocks of X ---- */
 
@@ -63,7 +37,7 @@ static void load_rows(const rpo_matrix *X, int64_t first, int64_t rows, double *
 }
 
 /* A sparse block was zero before and is zero again after. */
-static void unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, double *x) {
+void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, double *x) {
   if (X->format == RPO_DENSE) return;
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t e = rpo_ptr_at(X, first + i); e < rpo_ptr_at(X, first + i + 1); e++) {
@@ -72,7 +46,7 @@ static void unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, double
   }
 }
 
-static rpo_status start_scratch(reading *r, scratch *s, rpo_error *err) {
+static rpo_status start_scratch(rpo_reading *r, rpo_scratch *s, rpo_error *err) {
   if (s->x != NULL) return RPO_OK;
   int64_t const width = r->m->columns > r->m->rows ? r->m->columns : r->m->rows;
   s->leaf = rpo_new(r->m->trees * r->block, 4);
@@ -91,9 +65,9 @@ static rpo_status start_scratch(reading *r, scratch *s, rpo_error *err) {
 }
 
 /* The leaves of a block of rows in every tree: s->leaf[tree * block + row]. */
-static rpo_status find_leaves(reading *r, int64_t task, int thread, int64_t *first, int64_t *rows,
+rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, int64_t *first, int64_t *rows,
                               rpo_error *err) {
-  scratch *const s = &r->scratch[thread];
+  rpo_scratch *const s = &r->scratch[thread];
   RPO_TRY(start_scratch(r, s, err));
   *first = task * r->block;
   *rows = r->X->rows - *first < r->block ? r->X->rows - *first : r->block;
@@ -104,7 +78,7 @@ static rpo_status find_leaves(reading *r, int64_t task, int thread, int64_t *fir
   return RPO_OK;
 }
 
-static void release(reading *r) {
+static void release(rpo_reading *r) {
   for (int i = 0; r->scratch != NULL && i < r->threads; i++) {
     rpo_delete(r->scratch[i].x);
     rpo_delete(r->scratch[i].leaf);
@@ -118,7 +92,7 @@ static void release(reading *r) {
   rpo_delete(r->scratch);
 }
 
-static rpo_status read_blocks(reading *r, const rpo_control *control, rpo_task_fn task,
+rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_fn task,
                               rpo_error *err) {
   int64_t const by_size = BLOCK_NUMBERS / r->X->cols;
   r->block = by_size < 8 ? 8 : by_size > BLOCK_ROWS ? BLOCK_ROWS : by_size;
@@ -132,7 +106,7 @@ static rpo_status read_blocks(reading *r, const rpo_control *control, rpo_task_f
   return status;
 }
 
-static rpo_status check_input(const rpo_forest *m, const rpo_matrix *X, const void *out,
+rpo_status rpo_check_input(const rpo_forest *m, const rpo_matrix *X, const void *out,
                               rpo_error *err) {
   if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
   RPO_TRY(rpo_matrix_check(X, "X", err));
@@ -186,7 +160,7 @@ static inline void add_labels(const rpo_forest *m, int64_t row, double share, do
 }
 
 /* sum += the mean labels of a leaf (numbered over all trees). */
-static inline void add_leaf(const rpo_forest *m, int64_t leaf, double *sum) {
+void rpo_add_leaf(const rpo_forest *m, int64_t leaf, double *sum) {
   if (m->table.data != NULL) {
     int64_t const first = leaf * m->columns;
     for (int64_t j = 0; j < m->columns; j++) sum[j] += rpo_array_number(&m->table, first + j);
@@ -201,14 +175,14 @@ static inline void add_leaf(const rpo_forest *m, int64_t leaf, double *sum) {
 
 /* sum += the means of one row's leaves over the trees that count; returns how many do. First all
  * leaves are looked up, then all rows: the memory answers many questions at once. */
-static int64_t add_leaves(const reading *r, const scratch *s, int64_t i, const uint8_t *in_bag,
+static int64_t add_leaves(const rpo_reading *r, const rpo_scratch *s, int64_t i, const uint8_t *in_bag,
                           double *sum) {
   const rpo_forest *const m = r->m;
   int64_t count = 0;
   if (m->table.data != NULL) {
     for (int64_t t = 0; t < m->trees; t++) {
       if (in_bag != NULL && in_bag[t * m->rows]) continue;
-      add_leaf(m, m->leaf_start[t] + s->leaf[t * r->block + i], sum);
+      rpo_add_leaf(m, m->leaf_start[t] + s->leaf[t * r->block + i], sum);
       count++;
     }
     return count;
@@ -230,7 +204,7 @@ static int64_t add_leaves(const reading *r, const scratch *s, int64_t i, const u
 }
 
 /* From sums over `count` trees to predictions. */
-static void finish_row(const rpo_forest *m, const double *sum, int64_t count, double *out) {
+void rpo_finish_row(const rpo_forest *m, const double *sum, int64_t count, double *out) {
   for (int64_t j = 0; j < m->outputs; j++) {
     if (m->ratio) {
       double const below = sum[m->outputs + j];
@@ -243,12 +217,12 @@ static void finish_row(const rpo_forest *m, const double *sum, int64_t count, do
 
 static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job *job,
                                 rpo_error *err) {
-  reading *const r = context;
+  rpo_reading *const r = context;
   const rpo_forest *const m = r->m;
-  scratch *const s = &r->scratch[thread];
+  rpo_scratch *const s = &r->scratch[thread];
   int64_t first, rows;
   (void)job;
-  RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
   for (int64_t i = 0; i < rows; i++) {
     int64_t count;
     double *const out = r->out + (first + i) * m->outputs;
@@ -257,35 +231,35 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
     count = add_leaves(r, s, i, r->in_bag == NULL ? NULL : r->in_bag + first + i, sum);
     if (r->counts != NULL) r->counts[first + i] = count;
     if (count > 0) {
-      finish_row(m, sum, count, out);
+      rpo_finish_row(m, sum, count, out);
     } else {
       for (int64_t j = 0; j < m->outputs; j++) out[j] = NAN;
     }
   }
-  unload_rows(r->X, first, rows, s->x);
+  rpo_unload_rows(r->X, first, rows, s->x);
   return RPO_OK;
 }
 
 rpo_status rpo_forest_predict(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
                               double *out, rpo_error *err) {
-  reading r;
+  rpo_reading r;
   memset(&r, 0, sizeof r);
-  RPO_TRY(check_input(m, X, out, err));
+  RPO_TRY(rpo_check_input(m, X, out, err));
   r.m = m;
   r.X = X;
   r.out = out;
-  return read_blocks(&r, control, predict_block, err);
+  return rpo_read_blocks(&r, control, predict_block, err);
 }
 
 rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, const double *weight,
                                   const rpo_control *control, double *out, int64_t *counts,
                                   rpo_error *err) {
-  reading r;
+  rpo_reading r;
   double *sums = NULL, *drawn = NULL;
   uint8_t *in_bag = NULL;
   rpo_status status;
   memset(&r, 0, sizeof r);
-  RPO_TRY(check_input(m, X, out, err));
+  RPO_TRY(rpo_check_input(m, X, out, err));
   if (X->rows != m->rows) {
     return rpo_fail(err, RPO_EINVAL, "X has %lld rows, the forest was fitted to %lld",
                     (long long)X->rows, (long long)m->rows);
@@ -312,7 +286,7 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, cons
   r.out = out;
   r.counts = counts;
   r.in_bag = in_bag;
-  status = read_blocks(&r, control, predict_block, err);
+  status = rpo_read_blocks(&r, control, predict_block, err);
 done:
   rpo_delete(sums);
   rpo_delete(drawn);
@@ -337,32 +311,32 @@ static void keep_best(double score, int64_t output, int64_t k, int64_t *kept, in
 
 static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *job,
                              rpo_error *err) {
-  reading *const r = context;
+  rpo_reading *const r = context;
   const rpo_forest *const m = r->m;
-  scratch *const s = &r->scratch[thread];
+  rpo_scratch *const s = &r->scratch[thread];
   int64_t first, rows;
   (void)job;
-  RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
   for (int64_t i = 0; i < rows; i++) {
     int64_t kept = 0;
     memset(s->sum, 0, (size_t)m->columns * sizeof *s->sum);
     (void)add_leaves(r, s, i, NULL, s->sum);
-    finish_row(m, s->sum, m->trees, s->sum);
+    rpo_finish_row(m, s->sum, m->trees, s->sum);
     for (int64_t j = 0; j < m->outputs; j++) {
       keep_best(s->sum[j], j, r->k, &kept, r->index + (first + i) * r->k,
                 r->out + (first + i) * r->k);
     }
   }
-  unload_rows(r->X, first, rows, s->x);
+  rpo_unload_rows(r->X, first, rows, s->x);
   return RPO_OK;
 }
 
 rpo_status rpo_forest_predict_topk(const rpo_forest *m, const rpo_matrix *X, int64_t k,
                                    const rpo_control *control, int64_t *out_index, double *out_score,
                                    rpo_error *err) {
-  reading r;
+  rpo_reading r;
   memset(&r, 0, sizeof r);
-  RPO_TRY(check_input(m, X, out_index, err));
+  RPO_TRY(rpo_check_input(m, X, out_index, err));
   if (out_score == NULL) return rpo_fail(err, RPO_EINVAL, "out_score is NULL");
   if (k < 1 || k > m->outputs) {
     return rpo_fail(err, RPO_EINVAL, "k must be between 1 and the number of outputs %lld, got %lld",
@@ -373,7 +347,7 @@ rpo_status rpo_forest_predict_topk(const rpo_forest *m, const rpo_matrix *X, int
   r.k = k;
   r.index = out_index;
   r.out = out_score;
-  return read_blocks(&r, control, topk_block, err);
+  return rpo_read_blocks(&r, control, topk_block, err);
 }
 
 /* ---- Weights of training rows ---- */
@@ -385,12 +359,12 @@ static int ascending(const void *a, const void *b) {
 
 static rpo_status weights_block(void *context, int64_t task, int thread, rpo_job *job,
                                 rpo_error *err) {
-  reading *const r = context;
+  rpo_reading *const r = context;
   const rpo_forest *const m = r->m;
-  scratch *const s = &r->scratch[thread];
+  rpo_scratch *const s = &r->scratch[thread];
   int64_t first, rows;
   (void)job;
-  RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
   for (int64_t i = 0; i < rows; i++) {
     int64_t found = 0;
     for (int64_t t = 0; t < m->trees; t++) {
@@ -421,20 +395,20 @@ static rpo_status weights_block(void *context, int64_t task, int thread, rpo_job
       s->mark[row] = 0;
     }
   }
-  unload_rows(r->X, first, rows, s->x);
+  rpo_unload_rows(r->X, first, rows, s->x);
   return RPO_OK;
 }
 
-static void add_up(int64_t *indptr, int64_t rows) {
+void rpo_add_up(int64_t *indptr, int64_t rows) {
   indptr[0] = 0;
   for (int64_t i = 0; i < rows; i++) indptr[i + 1] += indptr[i];
 }
 
 rpo_status rpo_forest_weights(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
                               int64_t *indptr, int64_t *columns, double *values, rpo_error *err) {
-  reading r;
+  rpo_reading r;
   memset(&r, 0, sizeof r);
-  RPO_TRY(check_input(m, X, indptr, err));
+  RPO_TRY(rpo_check_input(m, X, indptr, err));
   if (m->row.data == NULL) {
     return rpo_fail(err, RPO_EINVAL,
                     "the forest keeps its leaves as a table, not as training rows: no weights");
@@ -447,341 +421,7 @@ rpo_status rpo_forest_weights(const rpo_forest *m, const rpo_matrix *X, const rp
   r.indptr = indptr;
   r.columns = columns;
   r.out = values;
-  RPO_TRY(read_blocks(&r, control, weights_block, err));
-  if (columns == NULL) add_up(indptr, X->rows);
-  return RPO_OK;
-}
-
-/* ---- Nodes ---- */
-
-/* Preorder numbers over inner nodes and leaves together. Children follow their parent, the whole left
- * branch before the right: node i has seen i inner nodes and the leaves left of it. */
-static rpo_status number_nodes(const rpo_forest *m, int64_t tree, int64_t *inner, int64_t *leaf,
-                               rpo_error *err) {
-  int64_t const first = m->inner_start[tree];
-  int64_t const count = m->inner_start[tree + 1] - first;
-  int64_t *const stack = rpo_new(count + 2, 8);
-  if (stack == NULL) return rpo_fail_memory(err, "a tree");
-  int64_t depth = 0, next = 0;
-  stack[depth++] = count > 0 ? 0 : -1;
-  while (depth > 0) {
-    int64_t const node = stack[--depth];
-    if (node < 0) {
-      leaf[~node] = next++;
-      continue;
-    }
-    inner[node] = next++;
-    stack[depth++] = rpo_array_whole(&m->right, first + node);
-    stack[depth++] = rpo_array_whole(&m->left, first + node);
-  }
-  rpo_delete(stack);
-  return RPO_OK;
-}
-
-/* Numbers of all trees' leaves (and inner nodes, unless NULL), each tree from 0. */
-static rpo_status number_all(const rpo_forest *m, int64_t **leaf, int64_t **inner, rpo_error *err) {
-  int64_t *const leaves = rpo_new(m->leaf_start[m->trees], 8);
-  int64_t *const inners = rpo_new(m->inner_start[m->trees], 8);
-  rpo_status status = leaves == NULL || inners == NULL ? rpo_fail_memory(err, "nodes") : RPO_OK;
-  for (int64_t t = 0; t < m->trees && status == RPO_OK; t++) {
-    status = number_nodes(m, t, inners + m->inner_start[t], leaves + m->leaf_start[t], err);
-  }
-  if (status != RPO_OK) {
-    rpo_delete(leaves);
-    rpo_delete(inners);
-    return status;
-  }
-  *leaf = leaves;
-  *inner = inners;
-  return RPO_OK;
-}
-
-static rpo_status apply_block(void *context, int64_t task, int thread, rpo_job *job,
-                              rpo_error *err) {
-  reading *const r = context;
-  const rpo_forest *const m = r->m;
-  int64_t first, rows;
-  (void)job;
-  RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
-  const scratch *const s = &r->scratch[thread];
-  for (int64_t i = 0; i < rows; i++) {
-    for (int64_t t = 0; t < m->trees; t++) {
-      r->nodes[(first + i) * m->trees + t] =
-          r->node_of_leaf[m->leaf_start[t] + s->leaf[t * r->block + i]];
-    }
-  }
-  unload_rows(r->X, first, rows, s->x);
-  return RPO_OK;
-}
-
-rpo_status rpo_forest_apply(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
-                            int64_t *out, rpo_error *err) {
-  reading r;
-  int64_t *leaf = NULL, *inner = NULL;
-  memset(&r, 0, sizeof r);
-  RPO_TRY(check_input(m, X, out, err));
-  RPO_TRY(number_all(m, &leaf, &inner, err));
-  r.m = m;
-  r.X = X;
-  r.nodes = out;
-  r.node_of_leaf = leaf;
-  rpo_status const status = read_blocks(&r, control, apply_block, err);
-  rpo_delete(leaf);
-  rpo_delete(inner);
-  return status;
-}
-
-/* Leaves are known; the way there is the chain of parents. */
-typedef struct paths {
-  reading r;
-  const int64_t *leaf, *inner;
-  int32_t *leaf_parent, *inner_parent; /* over all trees; -1: root */
-} paths;
-
-static rpo_status paths_block(void *context, int64_t task, int thread, rpo_job *job,
-                              rpo_error *err) {
-  paths *const p = context;
-  reading *const r = &p->r;
-  const rpo_forest *const m = r->m;
-  int64_t first, rows;
-  (void)job;
-  RPO_TRY(find_leaves(r, task, thread, &first, &rows, err));
-  const scratch *const s = &r->scratch[thread];
-  for (int64_t i = 0; i < rows; i++) {
-    int64_t at = r->columns == NULL ? 0 : r->indptr[first + i];
-    int64_t const begin = at;
-    for (int64_t t = 0; t < m->trees; t++) {
-      int64_t const leaf = m->leaf_start[t] + s->leaf[t * r->block + i];
-      int64_t const node_start = m->inner_start[t] + m->leaf_start[t];
-      int64_t depth = 1;
-      for (int64_t n = p->leaf_parent[leaf]; n >= 0; n = p->inner_parent[m->inner_start[t] + n]) depth++;
-      if (r->columns != NULL) {
-        int64_t to = at + depth;
-        r->columns[--to] = node_start + p->leaf[leaf];
-        for (int64_t n = p->leaf_parent[leaf]; n >= 0; n = p->inner_parent[m->inner_start[t] + n]) {
-          r->columns[--to] = node_start + p->inner[m->inner_start[t] + n];
-        }
-      }
-      at += depth;
-    }
-    if (r->columns == NULL) r->indptr[first + i + 1] = at - begin;
-  }
-  unload_rows(r->X, first, rows, s->x);
-  return RPO_OK;
-}
-
-static void find_parents(const rpo_forest *m, int32_t *leaf_parent, int32_t *inner_parent) {
-  for (int64_t t = 0; t < m->trees; t++) {
-    int64_t const first = m->inner_start[t], count = m->inner_start[t + 1] - first;
-    if (count == 0) leaf_parent[m->leaf_start[t]] = -1;
-    if (count > 0) inner_parent[first] = -1;
-    for (int64_t i = 0; i < count; i++) {
-      int64_t const child[2] = {rpo_array_whole(&m->left, first + i),
-                                rpo_array_whole(&m->right, first + i)};
-      for (int c = 0; c < 2; c++) {
-        if (child[c] >= 0) {
-          inner_parent[first + child[c]] = (int32_t)i;
-        } else {
-          leaf_parent[m->leaf_start[t] + ~child[c]] = (int32_t)i;
-        }
-      }
-    }
-  }
-}
-
-rpo_status rpo_forest_paths(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
-                            int64_t *node_start, int64_t *indptr, int64_t *columns,
-                            rpo_error *err) {
-  paths p;
-  int64_t *leaf = NULL, *inner = NULL;
-  rpo_status status;
-  memset(&p, 0, sizeof p);
-  RPO_TRY(check_input(m, X, indptr, err));
-  RPO_TRY(number_all(m, &leaf, &inner, err));
-  p.leaf = leaf;
-  p.inner = inner;
-  p.leaf_parent = rpo_new(m->leaf_start[m->trees], 4);
-  p.inner_parent = rpo_new(m->inner_start[m->trees], 4);
-  if (p.leaf_parent == NULL || p.inner_parent == NULL) {
-    status = rpo_fail_memory(err, "nodes");
-    goto done;
-  }
-  find_parents(m, p.leaf_parent, p.inner_parent);
-  p.r.m = m;
-  p.r.X = X;
-  p.r.indptr = indptr;
-  p.r.columns = columns;
-  RPO_GOTO(read_blocks(&p.r, control, paths_block, err));
-  if (columns == NULL) add_up(indptr, X->rows);
-  for (int64_t t = 0; node_start != NULL && t <= m->trees; t++) {
-    node_start[t] = m->inner_start[t] + m->leaf_start[t];
-  }
-done:
-  rpo_delete(leaf);
-  rpo_delete(inner);
-  rpo_delete(p.leaf_parent);
-  rpo_delete(p.inner_parent);
-  return status;
-}
-
-/* ---- One tree ---- */
-
-int64_t rpo_forest_tree_nodes(const rpo_forest *m, int64_t tree) {
-  if (m == NULL || tree < 0 || tree >= m->trees) return -1;
-  return 2 * (m->inner_start[tree + 1] - m->inner_start[tree]) + 1;
-}
-
-static rpo_status check_tree(const rpo_forest *m, int64_t tree, const void *out, rpo_error *err) {
-  if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
-  if (tree < 0 || tree >= m->trees) {
-    return rpo_fail(err, RPO_EINVAL, "tree must be between 0 and %lld, got %lld",
-                    (long long)(m->trees - 1), (long long)tree);
-  }
-  return RPO_OK;
-}
-
-static void set_i64(int64_t *a, int64_t i, int64_t v) {
-  if (a != NULL) a[i] = v;
-}
-
-static void set_f64(double *a, int64_t i, double v) {
-  if (a != NULL) a[i] = v;
-}
-
-rpo_status rpo_forest_tree(const rpo_forest *m, int64_t tree, const rpo_tree_arrays *a,
-                           rpo_error *err) {
-  int64_t *leaf = NULL, *inner = NULL, *samples = NULL;
-  double *weight = NULL;
-  RPO_TRY(check_tree(m, tree, a, err));
-  int64_t const first = m->inner_start[tree], first_leaf = m->leaf_start[tree];
-  int64_t const count = m->inner_start[tree + 1] - first;
-  leaf = rpo_new(count + 1, 8);
-  inner = rpo_new(count, 8);
-  samples = rpo_new(2 * count + 1, 8);
-  weight = rpo_new(2 * count + 1, 8);
-  rpo_status status;
-  if (leaf == NULL || inner == NULL || samples == NULL || weight == NULL) {
-    status = rpo_fail_memory(err, "a tree");
-    goto done;
-  }
-  RPO_GOTO(number_nodes(m, tree, inner, leaf, err));
-  for (int64_t l = 0; l <= count; l++) {
-    int64_t const i = leaf[l];
-    samples[i] = rpo_array_whole(&m->leaf_rows, first_leaf + l);
-    weight[i] = rpo_array_number(&m->leaf_weight, first_leaf + l);
-    set_i64(a->left, i, -1);
-    set_i64(a->right, i, -1);
-    set_i64(a->feature, i, -2);
-    set_f64(a->threshold, i, -2.0);
-    set_f64(a->impurity, i, rpo_array_number(&m->leaf_impurity, first_leaf + l));
-    if (a->missing_left != NULL) a->missing_left[i] = 0;
-  }
-  for (int64_t n = count - 1; n >= 0; n--) {
-    int64_t const i = inner[n];
-    int64_t const left = rpo_array_whole(&m->left, first + n);
-    int64_t const right = rpo_array_whole(&m->right, first + n);
-    int64_t const child[2] = {left >= 0 ? inner[left] : leaf[~left],
-                              right >= 0 ? inner[right] : leaf[~right]};
-    samples[i] = samples[child[0]] + samples[child[1]];
-    weight[i] = weight[child[0]] + weight[child[1]];
-    set_i64(a->left, i, child[0]);
-    set_i64(a->right, i, child[1]);
-    set_i64(a->feature, i, rpo_array_whole(&m->feature, first + n));
-    set_f64(a->threshold, i, rpo_array_number(&m->threshold, first + n));
-    set_f64(a->impurity, i, rpo_array_number(&m->impurity, first + n));
-    if (a->missing_left != NULL) a->missing_left[i] = m->missing_left[first + n];
-  }
-  for (int64_t i = 0; i <= 2 * count; i++) {
-    set_i64(a->n_samples, i, samples[i]);
-    set_f64(a->weight, i, weight[i]);
-  }
-done:
-  rpo_delete(leaf);
-  rpo_delete(inner);
-  rpo_delete(samples);
-  rpo_delete(weight);
-  return status;
-}
-
-rpo_status rpo_forest_tree_values(const rpo_forest *m, int64_t tree, double *out, rpo_error *err) {
-  RPO_TRY(check_tree(m, tree, out, err));
-  int64_t const first = m->inner_start[tree], first_leaf = m->leaf_start[tree];
-  int64_t const count = m->inner_start[tree + 1] - first;
-  int64_t *const leaf = rpo_new(count + 1, 8), *const inner = rpo_new(count, 8);
-  double *const weight = rpo_new(2 * count + 1, 8);
-  double *const sum = rpo_new((2 * count + 1) * m->columns, 8); /* means, by node */
-  rpo_status status;
-  if (leaf == NULL || inner == NULL || weight == NULL || sum == NULL) {
-    status = rpo_fail_memory(err, "a tree");
-    goto done;
-  }
-  RPO_GOTO(number_nodes(m, tree, inner, leaf, err));
-  memset(sum, 0, (size_t)((2 * count + 1) * m->columns) * sizeof *sum);
-  for (int64_t l = 0; l <= count; l++) {
-    weight[leaf[l]] = rpo_array_number(&m->leaf_weight, first_leaf + l);
-    add_leaf(m, first_leaf + l, sum + leaf[l] * m->columns);
-  }
-  for (int64_t n = count - 1; n >= 0; n--) {
-    int64_t const left = rpo_array_whole(&m->left, first + n);
-    int64_t const right = rpo_array_whole(&m->right, first + n);
-    int64_t const a = left >= 0 ? inner[left] : leaf[~left];
-    int64_t const b = right >= 0 ? inner[right] : leaf[~right];
-    weight[inner[n]] = weight[a] + weight[b];
-    for (int64_t j = 0; j < m->columns; j++) {
-      sum[inner[n] * m->columns + j] =
-          (weight[a] * sum[a * m->columns + j] + weight[b] * sum[b * m->columns + j]) /
-          weight[inner[n]];
-    }
-  }
-  for (int64_t i = 0; i <= 2 * count; i++) finish_row(m, sum + i * m->columns, 1, out + i * m->outputs);
-done:
-  rpo_delete(leaf);
-  rpo_delete(inner);
-  rpo_delete(weight);
-  rpo_delete(sum);
-  return status;
-}
-
-/* Weighted decrease of impurity by feature; a tree's decreases sum to 1. */
-rpo_status rpo_forest_importances(const rpo_forest *m, double *out, rpo_error *err) {
-  if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
-  int64_t most = 0;
-  for (int64_t t = 0; t < m->trees; t++) {
-    int64_t const inner = m->inner_start[t + 1] - m->inner_start[t];
-    most = inner > most ? inner : most;
-  }
-  double *const weight = rpo_new(most, 8), *const own = rpo_new(m->inputs, 8);
-  if (weight == NULL || own == NULL) {
-    rpo_delete(weight);
-    rpo_delete(own);
-    return rpo_fail_memory(err, "importances");
-  }
-  memset(out, 0, (size_t)m->inputs * sizeof *out);
-  for (int64_t t = 0; t < m->trees; t++) {
-    int64_t const first = m->inner_start[t];
-    double total = 0.0;
-    memset(own, 0, (size_t)m->inputs * sizeof *own);
-    for (int64_t n = m->inner_start[t + 1] - first - 1; n >= 0; n--) {
-      double below = 0.0;
-      weight[n] = 0.0;
-      for (int c = 0; c < 2; c++) {
-        int64_t const child = rpo_array_whole(c == 0 ? &m->left : &m->right, first + n);
-        int64_t const leaf = m->leaf_start[t] + ~child;
-        double const w = child >= 0 ? weight[child] : rpo_array_number(&m->leaf_weight, leaf);
-        weight[n] += w;
-        below += w * (child >= 0 ? rpo_array_number(&m->impurity, first + child)
-                                 : rpo_array_number(&m->leaf_impurity, leaf));
-      }
-      double const gain = weight[n] * rpo_array_number(&m->impurity, first + n) - below;
-      own[rpo_array_whole(&m->feature, first + n)] += gain;
-      total += gain;
-    }
-    for (int64_t j = 0; j < m->inputs && total > 0.0; j++) out[j] += own[j] / total;
-  }
-  double sum = 0.0;
-  for (int64_t j = 0; j < m->inputs; j++) sum += out[j];
-  for (int64_t j = 0; j < m->inputs && sum > 0.0; j++) out[j] /= sum;
-  rpo_delete(weight);
-  rpo_delete(own);
+  RPO_TRY(rpo_read_blocks(&r, control, weights_block, err));
+  if (columns == NULL) rpo_add_up(indptr, X->rows);
   return RPO_OK;
 }
