@@ -9,10 +9,11 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 PACKAGE := $(wildcard pyrpo/*.py pyrpo/*/*.py csrc/*.[ch] include/*.h) \
            pyrpo/meson.build meson.build meson.options pyproject.toml README.md LICENSE
-C_FILES = $(wildcard include/*.h csrc/*.[ch] tests/c/*.[ch] examples/c/*.[ch])
+C_FILES = $(wildcard include/*.h csrc/*.[ch] tests/c/*.[ch] tests/c/*.cpp examples/c/*.[ch])
 PY_FILES := pyrpo tests bench examples
 
-.PHONY: help demo test test-c test-python dev bench check lint check-c check-long format clean
+.PHONY: help demo bench test test-c test-python check lint check-c dev format clean \
+        check-long long-python long-serial long-valgrind long-clang
 
 help:
 	@echo "make demo        forests on a generated problem with 1000 labels: a table and demo.png"
@@ -31,7 +32,7 @@ $(STAMP)/venv:
 	@mkdir -p $(STAMP)
 	@touch $@
 
-$(STAMP)/build-tools: pyproject.toml | $(STAMP)/venv
+$(STAMP)/build-tools: | $(STAMP)/venv
 	$(PIP) install -q --upgrade pip
 	$(PIP) install -q "meson-python>=0.17" "cffi>=1.17" meson ninja
 	@touch $@
@@ -45,8 +46,9 @@ $(STAMP)/test-tools: pyproject.toml $(STAMP)/build-tools
 	$(INSTALL) -Cbuild-dir=build/python ".[plot,test]"
 	@touch $@
 
-$(STAMP)/lint-tools: $(STAMP)/venv
-	$(PIP) install -q ruff clang-format
+# Formatters change their minds between versions.
+$(STAMP)/lint-tools: | $(STAMP)/venv
+	$(PIP) install -q "ruff==0.17.*" "clang-format==23.*"
 	@touch $@
 
 # ---- using ------------------------------------------------------------------------------------------
@@ -79,20 +81,28 @@ lint: $(STAMP)/lint-tools
 check-c: build/sanitize/build.ninja
 	meson test -C build/sanitize --print-errorlogs -t 5
 
-check-long: $(STAMP)/test-tools $(STAMP)/package build/c/build.ninja build/serial/build.ninja
+check-long: long-python long-serial long-valgrind long-clang
+
+long-python: $(STAMP)/test-tools $(STAMP)/package
 	$(VENV)/bin/pytest -m slow; status=$$?; [ $$status -eq 0 ] || [ $$status -eq 5 ] # 5: none
+
+long-serial: build/serial/build.ninja
 	meson test -C build/serial --print-errorlogs
-	if command -v valgrind >/dev/null; then \
+
+long-valgrind: build/c/build.ninja
+	@if command -v valgrind >/dev/null; then \
 	  meson test -C build/c --print-errorlogs -t 50 --wrapper \
-	    "valgrind -q --leak-check=full --errors-for-leak-kinds=definite --error-exitcode=9"; \
+	    "valgrind -q --leak-check=full --show-leak-kinds=definite --error-exitcode=9"; \
 	else echo "valgrind is not installed: left out"; fi
-	if command -v clang >/dev/null; then \
-	  { [ -f build/clang/build.ninja ] || CC=clang meson setup build/clang; } && \
+
+long-clang: $(STAMP)/build-tools
+	@if command -v clang >/dev/null; then \
+	  { [ -f build/clang/build.ninja ] || CC=clang CXX=clang++ meson setup build/clang; } && \
 	  meson test -C build/clang --print-errorlogs; \
 	else echo "clang is not installed: left out"; fi
 
 build/c/build.ninja: $(STAMP)/build-tools
-	[ -f $@ ] && meson setup --reconfigure build/c || meson setup build/c
+	[ -f $@ ] || meson setup build/c
 	@touch $@
 
 build/serial/build.ninja: $(STAMP)/build-tools
@@ -106,10 +116,10 @@ build/sanitize/build.ninja: $(STAMP)/build-tools
 
 # ---- developing ---------------------------------------------------------------------------------------
 
-dev: $(STAMP)/build-tools
-	$(INSTALL) -Cbuild-dir=build/editable --editable ".[plot,test,lint]"
-	@rm -f $(STAMP)/package # so that `make test` installs the package again
-	@touch $(STAMP)/test-tools $(STAMP)/lint-tools
+dev: $(STAMP)/build-tools $(STAMP)/lint-tools
+	$(INSTALL) -Cbuild-dir=build/editable --editable ".[plot,test]"
+	@touch $(STAMP)/test-tools
+	@rm -f $(STAMP)/package # so that `make test` installs the package again, as users have it
 
 format: $(STAMP)/lint-tools
 	ruff check --fix-only $(PY_FILES)

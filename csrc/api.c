@@ -134,8 +134,7 @@ rpo_status rpo_features_codes(const rpo_features *f, int64_t col, int32_t *codes
   }
   if (!f->sparse) return RPO_OK;
   for (int64_t e = f->col_start[col]; e < f->col_start[col + 1]; e++) {
-    codes[f->col_rows[e]] =
-        f->binary ? 1 - f->rest[col] : rpo_code_at(f->col_codes, f->width, e);
+    codes[f->col_rows[e]] = f->binary ? 1 - f->rest[col] : rpo_code_at(f->col_codes, f->width, e);
   }
   return RPO_OK;
 }

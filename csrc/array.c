@@ -31,8 +31,8 @@ static rpo_status check_compressed(const rpo_matrix *a, const char *name, rpo_er
     for (int64_t e = rpo_ptr_at(a, i); e < rpo_ptr_at(a, i + 1); e++) {
       int64_t const j = rpo_index_at(a->indices, a->index, e);
       if (j < 0 || j >= minor) {
-        status = rpo_fail(err, RPO_EINVAL, "%s: index %lld is outside 0 .. %lld", name, (long long)j,
-                          (long long)(minor - 1));
+        status = rpo_fail(err, RPO_EINVAL, "%s: index %lld is outside 0 .. %lld", name,
+                          (long long)j, (long long)(minor - 1));
         break;
       }
       if (seen[j] == i) {
@@ -50,8 +50,9 @@ static rpo_status check_compressed(const rpo_matrix *a, const char *name, rpo_er
 rpo_status rpo_matrix_check(const rpo_matrix *a, const char *name, rpo_error *err) {
   if (a == NULL) return rpo_fail(err, RPO_EINVAL, "%s is NULL", name);
   if (a->rows < 1 || a->cols < 1) {
-    return rpo_fail(err, RPO_EINVAL, "%s must have at least one row and one column, got %lld x %lld",
-                    name, (long long)a->rows, (long long)a->cols);
+    return rpo_fail(err, RPO_EINVAL,
+                    "%s must have at least one row and one column, got %lld x %lld", name,
+                    (long long)a->rows, (long long)a->cols);
   }
   if (a->rows > INT32_MAX - 1 || a->cols > INT32_MAX - 1) {
     return rpo_fail(err, RPO_EINVAL, "%s: at most 2^31 - 2 rows and columns, got %lld x %lld", name,

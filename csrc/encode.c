@@ -86,10 +86,10 @@ static void sort_column(column *c) {
 
 /* Runs of equal keys; `zeros` more zeros take part, listed nowhere. `each` may be NULL. */
 typedef struct runs {
-  int64_t count;    /* distinct values */
-  uint64_t *key;    /* by run */
-  int64_t *weight;  /* by run */
-  int64_t *end;     /* by run: entries up to here belong to it or earlier ones */
+  int64_t count;   /* distinct values */
+  uint64_t *key;   /* by run */
+  int64_t *weight; /* by run */
+  int64_t *end;    /* by run: entries up to here belong to it or earlier ones */
 } runs;
 
 static void find_runs(const column *c, int64_t zeros, int with_zero, runs *r) {
@@ -482,7 +482,8 @@ static rpo_status code_all(coder *k, const rpo_control *control, rpo_error *err)
     c->at = rpo_new(longest, 4);
     c->at2 = rpo_new(longest, 4);
     c->histogram = rpo_new(PASSES * DIGITS, 8);
-    if (c->histogram == NULL || c->key == NULL || c->key2 == NULL || c->at == NULL || c->at2 == NULL) {
+    if (c->histogram == NULL || c->key == NULL || c->key2 == NULL || c->at == NULL ||
+        c->at2 == NULL) {
       return rpo_fail_memory(err, "features");
     }
   }

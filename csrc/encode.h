@@ -23,10 +23,10 @@ struct rpo_features {
   void *codes;         /* dense: cols x rows */
   int64_t *col_start;  /* sparse: cols + 1 */
   int32_t *col_rows;
-  void *col_codes;     /* NULL when binary */
-  int64_t *row_start;  /* sparse: rows + 1 */
+  void *col_codes;    /* NULL when binary */
+  int64_t *row_start; /* sparse: rows + 1 */
   int32_t *row_cols;
-  void *row_codes;     /* NULL when binary; dense: rows x cols, for small nodes */
+  void *row_codes; /* NULL when binary; dense: rows x cols, for small nodes */
 };
 
 static inline int32_t rpo_code_at(const void *codes, int32_t width, int64_t i) {

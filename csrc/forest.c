@@ -62,8 +62,8 @@ typedef struct fit {
   int whole; /* weights allow integer sums */
   const double *weight;
   double *sums;
-  rpo_target source;  /* the caller's target, as read */
-  rpo_target shared;  /* what all trees see, when they see the same */
+  rpo_target source; /* the caller's target, as read */
+  rpo_target shared; /* what all trees see, when they see the same */
   rpo_projection projection;
   int own; /* 1: a projection a tree (Algorithm 2) */
   worker *workers;
@@ -118,7 +118,8 @@ static rpo_status grow_tree(void *context, int64_t task, int thread, rpo_job *jo
   }
   RPO_GOTO(rpo_grower_run(w->grower, f->own ? &own : &f->shared, w->weight, f->whole, number, job,
                           thread, t, err));
-  for (int64_t i = 0; i < t->n_inner; i++) t->impurity[i] = (float)(f->scale * (double)t->impurity[i]);
+  for (int64_t i = 0; i < t->n_inner; i++)
+    t->impurity[i] = (float)(f->scale * (double)t->impurity[i]);
   for (int64_t i = 0; i < t->n_leaves; i++) {
     t->leaf_impurity[i] = (float)(f->scale * (double)t->leaf_impurity[i]);
   }
@@ -218,9 +219,12 @@ static rpo_status pack(const fit *f, const rpo_labels *labels, int64_t outputs, 
     sampling[3 * t + 1] = f->first_tree + t;
     sampling[3 * t + 2] = f->draws;
   }
-  rpo_model_parts const parts = {f->trees, f->features->cols, outputs, f->features->rows, ratio,
-                                 f->tree,  sampling, (const double *const *)f->row_weight,
-                                 labels,   NULL,     fallback};
+  rpo_model_parts const parts = {f->trees, f->features->cols,
+                                 outputs,  f->features->rows,
+                                 ratio,    f->tree,
+                                 sampling, (const double *const *)f->row_weight,
+                                 labels,   NULL,
+                                 fallback};
   rpo_status const status = rpo_model_pack(&parts, out, err);
   rpo_delete(sampling);
   return status;
@@ -287,8 +291,8 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
   if (rpo_option_whole(options, RPO_OPT_BOOTSTRAP) != 0) {
     int64_t const draws = rpo_option_whole(options, RPO_OPT_MAX_SAMPLES);
     f.draws = draws > 0 ? draws : features->rows;
-    f.grow.min_leaf_weight = rpo_option_get(options, RPO_OPT_MIN_WEIGHT_FRACTION_LEAF) *
-                             (double)f.draws;
+    f.grow.min_leaf_weight =
+        rpo_option_get(options, RPO_OPT_MIN_WEIGHT_FRACTION_LEAF) * (double)f.draws;
     RPO_GOTO(rpo_weight_sums(weight, features->rows, &f.sums, err));
   }
   RPO_GOTO(prepare_target(&f, target, projection, err));
@@ -410,9 +414,16 @@ rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_forests, 
   } else {
     RPO_GOTO(rpo_model_labels(first, &labels, err));
   }
-  rpo_model_parts const parts = {count, first->inputs, first->outputs, first->rows, first->ratio,
-                                 tree,  sampling,      (const double *const *)row_weight,
-                                 table == NULL ? &labels : NULL, table,
+  rpo_model_parts const parts = {count,
+                                 first->inputs,
+                                 first->outputs,
+                                 first->rows,
+                                 first->ratio,
+                                 tree,
+                                 sampling,
+                                 (const double *const *)row_weight,
+                                 table == NULL ? &labels : NULL,
+                                 table,
                                  first->ratio ? first->fallback.data : NULL};
   RPO_GOTO(rpo_model_pack(&parts, out, err));
 done:

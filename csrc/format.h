@@ -46,9 +46,9 @@ static inline int rpo_type_allowed(uint32_t family, uint32_t type) {
   }
 }
 
-
 /* Of everything behind the header, and of its fields. */
-static inline uint64_t rpo_block_checksum(const char *block, int64_t bytes, const rpo_header *head) {
+static inline uint64_t rpo_block_checksum(const char *block, int64_t bytes,
+                                          const rpo_header *head) {
   uint64_t const rest = rpo_checksum(block + sizeof *head, bytes - (int64_t)sizeof *head);
   return rpo_checksum(head, (int64_t)offsetof(rpo_header, checksum)) ^ rest;
 }

@@ -8,7 +8,7 @@
 
 typedef struct rpo_grow_options {
   uint64_t seed;
-  int64_t max_depth;      /* INT64_MAX: no limit */
+  int64_t max_depth; /* INT64_MAX: no limit */
   int64_t min_split, min_leaf;
   int64_t max_leaves;     /* 0: depth first */
   int64_t max_features;   /* k, 1 .. features */

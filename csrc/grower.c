@@ -88,10 +88,10 @@ rpo_status rpo_grower_new(const rpo_features *f, const rpo_grow_options *options
   g->slot = rpo_new_zero(f->cols, 4);
   g->best_rows = rpo_new(f->rows, 4);
   g->bits = rpo_new_zero(f->cols, 8);
-  if (g->whole_weight == NULL || g->samples == NULL || g->position == NULL || g->scratch == NULL || g->in_side == NULL ||
-      g->permutation == NULL || g->swaps == NULL || g->drawn == NULL || g->no_hit == NULL ||
-      g->keys == NULL || g->keys2 == NULL || g->slot == NULL || g->best_rows == NULL ||
-      g->bits == NULL) {
+  if (g->whole_weight == NULL || g->samples == NULL || g->position == NULL || g->scratch == NULL ||
+      g->in_side == NULL || g->permutation == NULL || g->swaps == NULL || g->drawn == NULL ||
+      g->no_hit == NULL || g->keys == NULL || g->keys2 == NULL || g->slot == NULL ||
+      g->best_rows == NULL || g->bits == NULL) {
     rpo_grower_free(g);
     return rpo_fail_memory(err, "a tree");
   }

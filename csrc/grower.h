@@ -20,12 +20,12 @@ typedef enum rpo_kind {
 
 /* Totals of the current node, inherited from the parent by subtracting the smaller child. */
 typedef struct rpo_frame {
-  double *sum;        /* sums: stride; labels with values: width */
-  int32_t *whole;     /* whole labels: width */
-  int32_t *listed;    /* sparse features: rows of the node in each column's list */
-  uint8_t *constant;  /* dense features: 1 = known constant in the node */
-  double square;      /* |S|^2 */
-  double norm;        /* sum of w |y|^2 */
+  double *sum;       /* sums: stride; labels with values: width */
+  int32_t *whole;    /* whole labels: width */
+  int32_t *listed;   /* sparse features: rows of the node in each column's list */
+  uint8_t *constant; /* dense features: 1 = known constant in the node */
+  double square;     /* |S|^2 */
+  double norm;       /* sum of w |y|^2 */
   double weight;
 } rpo_frame;
 
@@ -77,16 +77,16 @@ struct rpo_grower {
   /* drawing */
   int32_t *permutation; /* of features: the identity between nodes */
   int32_t *swaps;
-  int32_t *drawn;       /* candidates */
-  double *no_hit;       /* by N: chance that k of p features miss N, or of the fewest hits */
+  int32_t *drawn; /* candidates */
+  double *no_hit; /* by N: chance that k of p features miss N, or of the fewest hits */
   /* lists of (code, row) */
   uint64_t *keys, *keys2;
   int64_t key_room;
-  int32_t *slot;        /* by feature: candidate + 1, 0 when not drawn */
+  int32_t *slot; /* by feature: candidate + 1, 0 when not drawn */
   int64_t *slot_start;
-  int32_t *best_rows;   /* rows of the best split's listed side */
+  int32_t *best_rows; /* rows of the best split's listed side */
   /* small nodes */
-  uint64_t *bits;       /* by feature */
+  uint64_t *bits; /* by feature */
   rpo_entry *entries;
   int64_t entry_room;
   int32_t *block_codes;
@@ -107,6 +107,7 @@ rpo_status rpo_grower_entry_room(rpo_grower *g, int64_t entries, int64_t codes);
 
 /* True when the work since the last look was enough to look again, and the caller wants to stop. */
 static inline int rpo_grower_poll(rpo_grower *g) {
+  if (g->job->stop) return 1;
   if (g->work < 100000) return 0;
   g->work = 0;
   return rpo_poll(g->job, g->thread);

@@ -166,8 +166,8 @@ static uint64_t search_bits(rpo_grower *g, const block *b, const rpo_frame *fram
     uint64_t const listed = g->entries[i].rows & mask;
     uint64_t const bits = 2 * bit_count(listed) <= node ? listed : mask ^ listed;
     int won = 0;
-    FOR_KIND(g, won = try_bits(kind, g, b, frame, bits, node, use_terms ? &terms : NULL,
-                               &best->score))
+    FOR_KIND(g,
+             won = try_bits(kind, g, b, frame, bits, node, use_terms ? &terms : NULL, &best->score))
     if (!won) continue;
     best->feature = g->entries[i].feature;
     best->side_left = (bits == listed) == (g->f->rest[best->feature] == 1);
@@ -240,8 +240,7 @@ static rpo_status grow_in_block(rpo_grower *g, const block *b, int level, uint64
     best_split best;
     int32_t const n = (int32_t)block_rows(b, mask, rows);
     int const leaf = node_is_leaf(g, frame, id, rows, n, depth) || end == from;
-    uint64_t const chosen =
-        leaf ? 0 : block_search(g, b, frame, mask, from, end, path, &best);
+    uint64_t const chosen = leaf ? 0 : block_search(g, b, frame, mask, from, end, path, &best);
     if (leaf || !split_pays(g, frame, &best)) {
       memcpy(g->samples + start, rows, (size_t)n * sizeof *rows);
       return RPO_OK;

@@ -8,8 +8,8 @@ static int node_is_leaf(rpo_grower *g, const rpo_frame *frame, int32_t id, const
   rpo_node *const node = &g->nodes[id];
   double const impurity = frame_impurity(g, frame, rows, n);
   node->impurity = impurity < 0.0 ? 0.0 : impurity;
-  return impurity < 0.0 || depth >= g->o.max_depth || n < g->o.min_split ||
-         n < 2 * g->o.min_leaf || frame->weight < 2.0 * g->o.min_leaf_weight;
+  return impurity < 0.0 || depth >= g->o.max_depth || n < g->o.min_split || n < 2 * g->o.min_leaf ||
+         frame->weight < 2.0 * g->o.min_leaf_weight;
 }
 
 static double split_gain(const rpo_grower *g, const rpo_frame *frame, const best_split *best) {
@@ -27,8 +27,7 @@ static void make_inner(rpo_grower *g, int32_t id, const best_split *best, int64_
   node->feature = best->feature;
   node->threshold = threshold_of(g, best);
   /* Values missing later, though not here, follow the majority. */
-  node->missing_left =
-      (uint8_t)(best->missing_left >= 0 ? best->missing_left : n_left > n_right);
+  node->missing_left = (uint8_t)(best->missing_left >= 0 ? best->missing_left : n_left > n_right);
 }
 
 static void listed_add(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t count,
@@ -132,7 +131,8 @@ static rpo_waiting heap_pop(rpo_grower *g, int64_t *count) {
 }
 
 /* Finds the split of a node and, when there is one, queues it. */
-static rpo_status consider(rpo_grower *g, int64_t *count, int32_t id, int32_t depth, uint64_t path) {
+static rpo_status consider(rpo_grower *g, int64_t *count, int32_t id, int32_t depth,
+                           uint64_t path) {
   rpo_frame *const frame = rpo_grower_frame(g, 0);
   if (frame == NULL) return rpo_fail_memory(g->err, "a tree");
   int32_t const start = g->nodes[id].start, end = g->nodes[id].end, n = end - start;
@@ -153,8 +153,8 @@ static rpo_status consider(rpo_grower *g, int64_t *count, int32_t id, int32_t de
     item.middle = partition(g, start, end, &best);
     item.feature = best.feature;
     item.threshold = threshold_of(g, &best);
-    item.missing_left = (uint8_t)(best.missing_left >= 0 ? best.missing_left
-                                                         : 2 * (item.middle - start) > n);
+    item.missing_left =
+        (uint8_t)(best.missing_left >= 0 ? best.missing_left : 2 * (item.middle - start) > n);
     heap_push(g, count, item);
   }
   frame_clear(g, frame, rows, n);

@@ -1,31 +1,31 @@
 /* From rows to leaves. A tree's inner nodes only: feature, threshold, two children, the last with the
  * sign bit set when it is a leaf. Rows are dense here; sparse ones were spread into a buffer. */
 
-#define WALK(child_type, feature_type, threshold_type)                                        \
-  do {                                                                                        \
-    const child_type *const left = (const child_type *)model->left.data + first;              \
-    const child_type *const right = (const child_type *)model->right.data + first;            \
-    const feature_type *const feature = (const feature_type *)model->feature.data + first;    \
-    const threshold_type *const cut = (const threshold_type *)model->threshold.data + first;  \
-    for (int64_t i = 0; i < rows; i++) {                                                      \
-      const double *const row = x + i * stride;                                               \
-      int32_t node = 0;                                                                       \
-      for (;;) {                                                                              \
-        double const v = row[feature[node]];                                                  \
-        if (v <= (double)cut[node] || (v != v && missing[node])) {                            \
-          if (left[node] < 0) {                                                               \
-            node = left[node];                                                                \
-            break;                                                                            \
-          }                                                                                   \
-          node++; /* preorder: what is left of a node comes next */                           \
-        } else {                                                                              \
-          node = right[node];                                                                 \
-          if (node < 0) break;                                                                \
-        }                                                                                     \
-      }                                                                                       \
-      leaf[i] = ~node;                                                                        \
-    }                                                                                         \
-    return;                                                                                   \
+#define WALK(child_type, feature_type, threshold_type)                                       \
+  do {                                                                                       \
+    const child_type *const left = (const child_type *)model->left.data + first;             \
+    const child_type *const right = (const child_type *)model->right.data + first;           \
+    const feature_type *const feature = (const feature_type *)model->feature.data + first;   \
+    const threshold_type *const cut = (const threshold_type *)model->threshold.data + first; \
+    for (int64_t i = 0; i < rows; i++) {                                                     \
+      const double *const row = x + i * stride;                                              \
+      int32_t node = 0;                                                                      \
+      for (;;) {                                                                             \
+        double const v = row[feature[node]];                                                 \
+        if (v <= (double)cut[node] || (v != v && missing[node])) {                           \
+          if (left[node] < 0) {                                                              \
+            node = left[node];                                                               \
+            break;                                                                           \
+          }                                                                                  \
+          node++; /* preorder: what is left of a node comes next */                          \
+        } else {                                                                             \
+          node = right[node];                                                                \
+          if (node < 0) break;                                                               \
+        }                                                                                    \
+      }                                                                                      \
+      leaf[i] = ~node;                                                                       \
+    }                                                                                        \
+    return;                                                                                  \
   } while (0)
 
 static void leaves_of_rows(const rpo_model *model, int64_t tree, const double *x, int64_t stride,

@@ -44,14 +44,14 @@ static row_list new_list(const rpo_grower *g, int32_t feature, int64_t node, uin
  * those of a large one column after column. */
 enum { SMALL_NODE = 512 };
 
-#define GATHER(type)                                                                     \
-  do {                                                                                   \
-    const type *const code = (const type *)codes;                                        \
-    for (int64_t i = 0; i < l->node; i++) {                                              \
-      int32_t const c = (int32_t)code[first + rows[i] * step];                           \
-      l->keys[count] = make_key(c, rows[i]);                                             \
-      count += c != l->rest;                                                             \
-    }                                                                                    \
+#define GATHER(type)                                           \
+  do {                                                         \
+    const type *const code = (const type *)codes;              \
+    for (int64_t i = 0; i < l->node; i++) {                    \
+      int32_t const c = (int32_t)code[first + rows[i] * step]; \
+      l->keys[count] = make_key(c, rows[i]);                   \
+      count += c != l->rest;                                   \
+    }                                                          \
   } while (0)
 
 static void gather_dense(const rpo_grower *g, const int32_t *rows, row_list *l) {
@@ -104,15 +104,15 @@ static int is_free_pair(const rpo_grower *g, int64_t node) {
 
 /* Extra-trees on sums: one pass over the codes, one over the rows, in which rows of the right side
  * count nothing; no list is made unless the cut wins. */
-#define RANGE(type)                                               \
-  do {                                                            \
-    const type *const code = (const type *)codes + first;         \
-    for (int64_t i = 0; i < node; i++) {                          \
-      int32_t const c = (int32_t)code[rows[i] * step];            \
-      own[i] = c;                                                 \
-      least = c < least ? c : least;                              \
-      most = c > most ? c : most;                                 \
-    }                                                             \
+#define RANGE(type)                                       \
+  do {                                                    \
+    const type *const code = (const type *)codes + first; \
+    for (int64_t i = 0; i < node; i++) {                  \
+      int32_t const c = (int32_t)code[rows[i] * step];    \
+      own[i] = c;                                         \
+      least = c < least ? c : least;                      \
+      most = c > most ? c : most;                         \
+    }                                                     \
   } while (0)
 
 ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,

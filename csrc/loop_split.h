@@ -6,12 +6,12 @@
 
 typedef struct best_split {
   double score;
-  double threshold;    /* random cuts: the value drawn */
-  int32_t feature;     /* -1: none yet */
+  double threshold;     /* random cuts: the value drawn */
+  int32_t feature;      /* -1: none yet */
   int32_t below, above; /* the codes the cut lies between */
-  int64_t side_rows;   /* rows in g->best_rows: one whole side */
-  int side_left;       /* 1: they go left */
-  int missing_left;    /* -1: no missing value in the node */
+  int64_t side_rows;    /* rows in g->best_rows: one whole side */
+  int side_left;        /* 1: they go left */
+  int missing_left;     /* -1: no missing value in the node */
 } best_split;
 
 typedef struct row_list {
@@ -218,7 +218,8 @@ static double draw_cut(const rpo_grower *g, int32_t feature, int32_t first, int3
   double const high = f->high[f->bin_start[feature] + last];
   double cut = low + rpo_hash_uniform(g->o.seed, path, (uint64_t)feature) * (high - low);
   if (f->single) cut = (double)(float)cut;
-  if (!(cut < f->low[f->bin_start[feature] + last])) cut = f->high[f->bin_start[feature] + last - 1];
+  if (!(cut < f->low[f->bin_start[feature] + last]))
+    cut = f->high[f->bin_start[feature] + last - 1];
   return cut;
 }
 

@@ -47,6 +47,7 @@ static inline void add_scaled(double *restrict sum, double w, const double *rest
 #define ALWAYS_INLINE static inline
 #endif
 
+/* clang-format off */
 /* Expands `call`, which uses the constant `kind`, for the kind of the target at hand. */
 #define FOR_KIND(g, call)                                       \
   switch ((g)->kind) {                                          \
@@ -60,10 +61,11 @@ static inline void add_scaled(double *restrict sum, double w, const double *rest
     case RPO_KIND_REAL: { enum { kind = RPO_KIND_REAL }; call; break; }       \
     default: { enum { kind = RPO_KIND_SUMS }; call; break; }                  \
   }
+/* clang-format on */
 
 typedef struct side {
   side_sums s;
-  double *restrict sum;  /* local where the width is known, else g->side */
+  double *restrict sum; /* local where the width is known, else g->side */
   double local[16];
 } side;
 

@@ -101,7 +101,8 @@ static rpo_status damaged(rpo_error *err, const char *what) {
   return rpo_fail(err, RPO_EFORMAT, "damaged model: %s", what);
 }
 
-static rpo_status read_sections(const char *block, int64_t bytes, rpo_array *found, rpo_error *err) {
+static rpo_status read_sections(const char *block, int64_t bytes, rpo_array *found,
+                                rpo_error *err) {
   rpo_header head;
   if (bytes < (int64_t)sizeof head) return damaged(err, "shorter than its header");
   memcpy(&head, block, sizeof head);
@@ -176,8 +177,8 @@ static rpo_status check_children(const rpo_model *m, uint8_t *seen, rpo_error *e
         int const inner_good = c == 0 ? child[c] == i + 1 : child[c] > i;
         int const good = child[c] >= 0 ? inner_good && child[c] < inner : ~child[c] < leaves;
         if (!good) return damaged(err, "a child is out of place");
-        uint8_t *const mark = child[c] >= 0 ? &seen[first + child[c]]
-                                            : &seen_leaf[m->leaf_start[t] + ~child[c]];
+        uint8_t *const mark =
+            child[c] >= 0 ? &seen[first + child[c]] : &seen_leaf[m->leaf_start[t] + ~child[c]];
         if (*mark) return damaged(err, "a node has two parents");
         *mark = 1;
       }
@@ -350,8 +351,7 @@ rpo_status rpo_model_tree(const rpo_model *m, int64_t tree, rpo_tree *out, doubl
   for (int64_t l = 0; l < t.n_leaves; l++) {
     t.leaf_impurity[l] = (float)rpo_array_number(&m->leaf_impurity, leaf + l);
     t.leaf_weight[l] = rpo_array_number(&m->leaf_weight, leaf + l);
-    t.leaf_start[l + 1] =
-        t.leaf_start[l] + (int32_t)rpo_array_whole(&m->leaf_rows, leaf + l);
+    t.leaf_start[l + 1] = t.leaf_start[l] + (int32_t)rpo_array_whole(&m->leaf_rows, leaf + l);
   }
   for (int64_t i = 0; i < t.n_rows; i++) {
     t.rows[i] = (int32_t)rpo_array_whole(&m->row, m->row_start[tree] + i);

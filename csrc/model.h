@@ -27,28 +27,28 @@ typedef struct rpo_array {
 
 /* Ids of sections in files: never renumbered. */
 typedef enum rpo_section {
-  RPO_SEC_SHAPE = 1,         /* i64: trees, inputs, outputs, rows, ratio */
-  RPO_SEC_SAMPLING = 2,      /* i64: by tree: seed, number, bootstrap draws (0: none) */
-  RPO_SEC_INNER_START = 3,   /* i64: trees + 1 */
-  RPO_SEC_LEAF_START = 4,    /* i64: trees + 1 */
-  RPO_SEC_ROW_START = 5,     /* i64: trees + 1; rows form */
-  RPO_SEC_FEATURE = 6,       /* by inner node */
-  RPO_SEC_THRESHOLD = 7,     /* by inner node */
-  RPO_SEC_LEFT = 8,          /* by inner node: inner node of the tree, or ~leaf */
+  RPO_SEC_SHAPE = 1,       /* i64: trees, inputs, outputs, rows, ratio */
+  RPO_SEC_SAMPLING = 2,    /* i64: by tree: seed, number, bootstrap draws (0: none) */
+  RPO_SEC_INNER_START = 3, /* i64: trees + 1 */
+  RPO_SEC_LEAF_START = 4,  /* i64: trees + 1 */
+  RPO_SEC_ROW_START = 5,   /* i64: trees + 1; rows form */
+  RPO_SEC_FEATURE = 6,     /* by inner node */
+  RPO_SEC_THRESHOLD = 7,   /* by inner node */
+  RPO_SEC_LEFT = 8,        /* by inner node: inner node of the tree, or ~leaf */
   RPO_SEC_RIGHT = 9,
-  RPO_SEC_MISSING_LEFT = 10, /* u8 by inner node */
-  RPO_SEC_IMPURITY = 11,     /* f32 by inner node */
+  RPO_SEC_MISSING_LEFT = 10,  /* u8 by inner node */
+  RPO_SEC_IMPURITY = 11,      /* f32 by inner node */
   RPO_SEC_LEAF_IMPURITY = 12, /* f32 by leaf */
-  RPO_SEC_LEAF_WEIGHT = 13,  /* by leaf */
-  RPO_SEC_LEAF_ROWS = 14,    /* by leaf: number of training rows */
-  RPO_SEC_ROWS = 15,         /* rows form: training rows, leaf after leaf */
-  RPO_SEC_ROW_WEIGHT = 16,   /* rows form: their weights; absent: 1 */
-  RPO_SEC_LABEL_START = 17,  /* rows form, sparse labels: rows + 1 */
+  RPO_SEC_LEAF_WEIGHT = 13,   /* by leaf */
+  RPO_SEC_LEAF_ROWS = 14,     /* by leaf: number of training rows */
+  RPO_SEC_ROWS = 15,          /* rows form: training rows, leaf after leaf */
+  RPO_SEC_ROW_WEIGHT = 16,    /* rows form: their weights; absent: 1 */
+  RPO_SEC_LABEL_START = 17,   /* rows form, sparse labels: rows + 1 */
   RPO_SEC_LABEL_INDEX = 18,
-  RPO_SEC_LABEL_VALUE = 19,  /* absent: 1 (sparse labels) */
-  RPO_SEC_TABLE = 20,        /* leaf table: leaves x label columns */
-  RPO_SEC_FALLBACK = 21,     /* f64 by output, ratio only */
-  RPO_SEC_NOTE = 22,         /* u8: the caller's own bytes */
+  RPO_SEC_LABEL_VALUE = 19, /* absent: 1 (sparse labels) */
+  RPO_SEC_TABLE = 20,       /* leaf table: leaves x label columns */
+  RPO_SEC_FALLBACK = 21,    /* f64 by output, ratio only */
+  RPO_SEC_NOTE = 22,        /* u8: the caller's own bytes */
   RPO_SECTIONS = 24
 } rpo_section;
 
@@ -74,7 +74,7 @@ typedef struct rpo_labels { /* what the leaves hold, as read from the caller */
   double *dense;  /* rows x columns, or NULL */
   int64_t *start; /* sparse */
   int64_t *index;
-  double *value;  /* NULL: ones */
+  double *value; /* NULL: ones */
 } rpo_labels;
 
 rpo_status rpo_labels_new(const rpo_matrix *Y, rpo_labels *out, rpo_error *err);

@@ -104,7 +104,8 @@ static rpo_status paths_block(void *context, int64_t task, int thread, rpo_job *
       int64_t const leaf = m->leaf_start[t] + s->leaf[t * r->block + i];
       int64_t const node_start = m->inner_start[t] + m->leaf_start[t];
       int64_t depth = 1;
-      for (int64_t n = p->leaf_parent[leaf]; n >= 0; n = p->inner_parent[m->inner_start[t] + n]) depth++;
+      for (int64_t n = p->leaf_parent[leaf]; n >= 0; n = p->inner_parent[m->inner_start[t] + n])
+        depth++;
       if (r->columns != NULL) {
         int64_t to = at + depth;
         r->columns[--to] = node_start + p->leaf[leaf];
@@ -283,7 +284,8 @@ rpo_status rpo_forest_tree_values(const rpo_forest *m, int64_t tree, double *out
           weight[inner[n]];
     }
   }
-  for (int64_t i = 0; i <= 2 * count; i++) rpo_finish_row(m, sum + i * m->columns, 1, out + i * m->outputs);
+  for (int64_t i = 0; i <= 2 * count; i++)
+    rpo_finish_row(m, sum + i * m->columns, 1, out + i * m->outputs);
 done:
   rpo_delete(leaf);
   rpo_delete(inner);

@@ -17,7 +17,9 @@ typedef struct plan {
   int full;    /* a size does not fit */
 } plan;
 
-static int64_t align(int64_t bytes) { return (bytes + RPO_BOUNDARY - 1) / RPO_BOUNDARY * RPO_BOUNDARY; }
+static int64_t align(int64_t bytes) {
+  return (bytes + RPO_BOUNDARY - 1) / RPO_BOUNDARY * RPO_BOUNDARY;
+}
 
 static uint32_t whole_type(double low, double high) {
   if (low >= 0 && high <= 255) return RPO_TYPE_U8;
@@ -62,7 +64,8 @@ static void put(plan *p, rpo_section id, uint32_t family, int64_t count, number_
   if (p->block == NULL) {
     rpo_table_row *const s = &p->table[p->sections++];
     s->id = (uint32_t)id;
-    s->type = family != RPO_ANY && family < RPO_INDEX ? family : narrowest(family, value, context, count);
+    s->type =
+        family != RPO_ANY && family < RPO_INDEX ? family : narrowest(family, value, context, count);
     s->offset = (uint64_t)p->bytes;
     s->count = (uint64_t)count;
     if (count > (INT64_MAX / 2 - p->bytes) / 8) {
@@ -88,7 +91,9 @@ typedef struct source {
   int64_t tree; /* cursor: trees are asked for in order */
 } source;
 
-static double of_i64(const void *context, int64_t i) { return (double)((const int64_t *)context)[i]; }
+static double of_i64(const void *context, int64_t i) {
+  return (double)((const int64_t *)context)[i];
+}
 static double of_f64(const void *context, int64_t i) { return ((const double *)context)[i]; }
 
 /* Fields of trees, one tree behind the other. The context is const for the caller only: the cursor
@@ -140,11 +145,10 @@ static void put_trees(plan *p, source *s) {
   static const struct {
     rpo_section id;
     uint32_t family;
-  } inner[] = {{RPO_SEC_FEATURE, RPO_INDEX}, {RPO_SEC_THRESHOLD, RPO_REAL},
-               {RPO_SEC_LEFT, RPO_CHILD},    {RPO_SEC_RIGHT, RPO_CHILD},
+  } inner[] = {{RPO_SEC_FEATURE, RPO_INDEX},        {RPO_SEC_THRESHOLD, RPO_REAL},
+               {RPO_SEC_LEFT, RPO_CHILD},           {RPO_SEC_RIGHT, RPO_CHILD},
                {RPO_SEC_MISSING_LEFT, RPO_TYPE_U8}, {RPO_SEC_IMPURITY, RPO_TYPE_F32}};
-  static const rpo_section leaf[] = {RPO_SEC_LEAF_IMPURITY, RPO_SEC_LEAF_WEIGHT,
-                                     RPO_SEC_LEAF_ROWS};
+  static const rpo_section leaf[] = {RPO_SEC_LEAF_IMPURITY, RPO_SEC_LEAF_WEIGHT, RPO_SEC_LEAF_ROWS};
   int64_t const trees = s->parts->trees;
   for (int i = 0; i < 6; i++) {
     s->which = i;
@@ -189,8 +193,7 @@ static void put_readout(plan *p, source *s) {
 
 static void put_all(plan *p, source *s) {
   const rpo_model_parts *const parts = s->parts;
-  int64_t const shape[5] = {parts->trees, parts->inputs, parts->outputs, parts->rows,
-                            parts->ratio};
+  int64_t const shape[5] = {parts->trees, parts->inputs, parts->outputs, parts->rows, parts->ratio};
   put(p, RPO_SEC_SHAPE, RPO_TYPE_I64, 5, of_i64, shape);
   put(p, RPO_SEC_SAMPLING, RPO_TYPE_I64, 3 * parts->trees, of_i64, parts->sampling);
   put(p, RPO_SEC_INNER_START, RPO_TYPE_I64, parts->trees + 1, of_i64, s->inner_start);
@@ -230,8 +233,9 @@ static int table_is_smaller(const source *s, int64_t columns) {
   int weighted = 0;
   for (int64_t t = 0; t < parts->trees; t++) weighted |= parts->row_weight[t] != NULL;
   double const row_bytes = (l->rows <= 65536 ? 2.0 : 4.0) + (weighted ? 1.0 : 0.0);
-  double const label_bytes = l->dense != NULL ? 8.0 * (double)l->rows * (double)l->columns
-                                              : 3.0 * (double)l->start[l->rows] + 8.0 * (double)l->rows;
+  double const label_bytes = l->dense != NULL
+                                 ? 8.0 * (double)l->rows * (double)l->columns
+                                 : 3.0 * (double)l->start[l->rows] + 8.0 * (double)l->rows;
   return 8.0 * leaves * (double)columns < rows * row_bytes + label_bytes;
 }
 
@@ -241,7 +245,7 @@ static rpo_status make_table(const source *s, int64_t columns, double **out, rpo
   if (table == NULL) return rpo_fail_memory(err, "the leaf table");
   for (int64_t t = 0; t < parts->trees; t++) {
     rpo_fill_table(&parts->tree[t], parts->row_weight[t], parts->labels,
-               table + s->leaf_start[t] * columns);
+                   table + s->leaf_start[t] * columns);
   }
   *out = table;
   return RPO_OK;
@@ -272,8 +276,9 @@ rpo_status rpo_model_pack(const rpo_model_parts *parts, rpo_model **out, rpo_err
   rpo_status status = RPO_OK;
   memset(&p, 0, sizeof p);
   if (starts == NULL) return rpo_fail_memory(err, "the model");
-  source s = {parts, starts, starts + parts->trees + 1, starts + 2 * (parts->trees + 1),
-              parts->table, 0, 0};
+  source s = {
+      parts, starts, starts + parts->trees + 1, starts + 2 * (parts->trees + 1), parts->table,
+      0,     0};
   count_parts(parts, starts, starts + parts->trees + 1, starts + 2 * (parts->trees + 1));
   if (parts->labels != NULL && table_is_smaller(&s, columns)) {
     RPO_GOTO(make_table(&s, columns, &table, err));
@@ -299,8 +304,8 @@ done:
   return status;
 }
 
-rpo_status rpo_model_annotate(const rpo_model *m, const void *note, int64_t note_bytes,
-                              char **out, int64_t *bytes, rpo_error *err) {
+rpo_status rpo_model_annotate(const rpo_model *m, const void *note, int64_t note_bytes, char **out,
+                              int64_t *bytes, rpo_error *err) {
   rpo_header head;
   memcpy(&head, m->block, sizeof head);
   int64_t end = m->bytes; /* without an older note, which lies last */

@@ -53,15 +53,17 @@ rpo_status rpo_projection_check(const rpo_projection *p, int64_t d, rpo_error *e
                        : p->kind == RPO_PROJECT_HADAMARD ? hadamard_order(d)
                                                          : INT64_MAX;
   if (p->components > most) {
-    return rpo_fail(err, RPO_EINVAL,
-                    "n_components must be at most %lld for this projection of %lld outputs, got %lld",
-                    (long long)most, (long long)d, (long long)p->components);
+    return rpo_fail(
+        err, RPO_EINVAL,
+        "n_components must be at most %lld for this projection of %lld outputs, got %lld",
+        (long long)most, (long long)d, (long long)p->components);
   }
   if (p->kind == RPO_PROJECT_MATRIX) {
     if (p->matrix == NULL) return rpo_fail(err, RPO_EINVAL, "projection: matrix is NULL");
     for (int64_t i = 0; i < p->components * d; i++) {
       if (!isfinite(p->matrix[i])) {
-        return rpo_fail(err, RPO_EINVAL, "projection: matrix must be finite, found %g", p->matrix[i]);
+        return rpo_fail(err, RPO_EINVAL, "projection: matrix must be finite, found %g",
+                        p->matrix[i]);
       }
     }
   }

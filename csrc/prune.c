@@ -140,8 +140,8 @@ rpo_status rpo_prune(rpo_tree *t, double alpha, rpo_error *err) {
   k.cut = rpo_new_zero(t->n_inner, 1);
   int32_t *const name = rpo_new(t->n_inner + t->n_leaves, 4);
   rpo_status status = RPO_OK;
-  if (k.own == NULL || k.branch == NULL || k.weight == NULL || k.leaves == NULL ||
-      k.span == NULL || k.first_leaf == NULL || k.parent == NULL || k.cut == NULL || name == NULL) {
+  if (k.own == NULL || k.branch == NULL || k.weight == NULL || k.leaves == NULL || k.span == NULL ||
+      k.first_leaf == NULL || k.parent == NULL || k.cut == NULL || name == NULL) {
     status = rpo_fail_memory(err, "pruning");
   } else {
     for (int64_t i = 0; i < t->n_inner; i++) k.parent[i] = -1;

@@ -66,7 +66,7 @@ static rpo_status start_scratch(rpo_reading *r, rpo_scratch *s, rpo_error *err) 
 
 /* The leaves of a block of rows in every tree: s->leaf[tree * block + row]. */
 rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, int64_t *first, int64_t *rows,
-                              rpo_error *err) {
+                           rpo_error *err) {
   rpo_scratch *const s = &r->scratch[thread];
   RPO_TRY(start_scratch(r, s, err));
   *first = task * r->block;
@@ -93,7 +93,7 @@ static void release(rpo_reading *r) {
 }
 
 rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_fn task,
-                              rpo_error *err) {
+                           rpo_error *err) {
   int64_t const by_size = BLOCK_NUMBERS / r->X->cols;
   r->block = by_size < 8 ? 8 : by_size > BLOCK_ROWS ? BLOCK_ROWS : by_size;
   int64_t const blocks = (r->X->rows + r->block - 1) / r->block;
@@ -107,7 +107,7 @@ rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_
 }
 
 rpo_status rpo_check_input(const rpo_forest *m, const rpo_matrix *X, const void *out,
-                              rpo_error *err) {
+                           rpo_error *err) {
   if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
   RPO_TRY(rpo_matrix_check(X, "X", err));
   if (X->cols != m->inputs) {
@@ -175,8 +175,8 @@ void rpo_add_leaf(const rpo_forest *m, int64_t leaf, double *sum) {
 
 /* sum += the means of one row's leaves over the trees that count; returns how many do. First all
  * leaves are looked up, then all rows: the memory answers many questions at once. */
-static int64_t add_leaves(const rpo_reading *r, const rpo_scratch *s, int64_t i, const uint8_t *in_bag,
-                          double *sum) {
+static int64_t add_leaves(const rpo_reading *r, const rpo_scratch *s, int64_t i,
+                          const uint8_t *in_bag, double *sum) {
   const rpo_forest *const m = r->m;
   int64_t count = 0;
   if (m->table.data != NULL) {
@@ -299,7 +299,8 @@ done:
 /* Puts (score, output) into a list of the best, best first, ties by lower output. */
 static void keep_best(double score, int64_t output, int64_t k, int64_t *kept, int64_t *index,
                       double *best) {
-  if (*kept == k && !(score > best[k - 1] || (score == best[k - 1] && output < index[k - 1]))) return;
+  if (*kept == k && !(score > best[k - 1] || (score == best[k - 1] && output < index[k - 1])))
+    return;
   int64_t i = *kept < k ? (*kept)++ : k - 1;
   for (; i > 0 && (best[i - 1] < score || (best[i - 1] == score && index[i - 1] > output)); i--) {
     best[i] = best[i - 1];
@@ -332,8 +333,8 @@ static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *j
 }
 
 rpo_status rpo_forest_predict_topk(const rpo_forest *m, const rpo_matrix *X, int64_t k,
-                                   const rpo_control *control, int64_t *out_index, double *out_score,
-                                   rpo_error *err) {
+                                   const rpo_control *control, int64_t *out_index,
+                                   double *out_score, rpo_error *err) {
   rpo_reading r;
   memset(&r, 0, sizeof r);
   RPO_TRY(rpo_check_input(m, X, out_index, err));

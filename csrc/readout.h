@@ -5,10 +5,10 @@
 #include "kernels.h"
 
 typedef struct rpo_scratch {
-  double *x;       /* block x inputs */
-  int32_t *leaf;   /* trees x block */
-  double *sum;     /* columns, zero between rows */
-  int64_t *touched; /* training rows whose sum is not zero */
+  double *x;            /* block x inputs */
+  int32_t *leaf;        /* trees x block */
+  double *sum;          /* columns, zero between rows */
+  int64_t *touched;     /* training rows whose sum is not zero */
   int64_t *first, *end; /* by tree: the rows of a leaf */
   double *unit;         /* by tree: 1 / weight of the leaf */
   uint8_t *mark;

@@ -13,16 +13,16 @@ rpo_status rpo_fail(rpo_error *err, rpo_status code, const char *format, ...);
 rpo_status rpo_fail_memory(rpo_error *err, const char *what);
 void rpo_error_clear(rpo_error *err);
 
-#define RPO_TRY(call)                                \
-  do {                                               \
-    rpo_status const rpo_try_status = (call);        \
+#define RPO_TRY(call)                                    \
+  do {                                                   \
+    rpo_status const rpo_try_status = (call);            \
     if (rpo_try_status != RPO_OK) return rpo_try_status; \
   } while (0)
 
 /* For functions that own something: leaves through the label `done` with `status` set. */
-#define RPO_GOTO(call)              \
-  do {                              \
-    status = (call);                \
+#define RPO_GOTO(call)               \
+  do {                               \
+    status = (call);                 \
     if (status != RPO_OK) goto done; \
   } while (0)
 #endif

@@ -41,7 +41,8 @@ void rpo_target_norms(rpo_target *t) {
   for (int64_t i = 0; i < t->rows; i++) {
     double sum = 0.0;
     if (t->z != NULL) {
-      for (int64_t c = 0; c < t->width; c++) sum += t->z[i * t->stride + c] * t->z[i * t->stride + c];
+      for (int64_t c = 0; c < t->width; c++)
+        sum += t->z[i * t->stride + c] * t->z[i * t->stride + c];
     } else if (t->value != NULL) {
       for (int64_t e = t->start[i]; e < t->start[i + 1]; e++) sum += t->value[e] * t->value[e];
     } else {

@@ -38,6 +38,7 @@ static double ratio(double r, const double numerator[8], const double denominato
 }
 
 double rpo_normal_quantile(double p) {
+  /* clang-format off */
   static const double a[8] = {3.3871328727963666080, 1.3314166789178437745e2, 1.9715909503065514427e3,
                               1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4,
                               3.3430575583588128105e4, 2.5090809287301226727e3};
@@ -59,6 +60,7 @@ double rpo_normal_quantile(double p) {
                               1.48753612908506148525e-2, 7.86869131145613259100e-4,
                               1.84631831751005468180e-5, 1.42151175831644588870e-7,
                               2.04426310338993978564e-15};
+  /* clang-format on */
   double const q = p - 0.5;
   if (fabs(q) <= 0.425) return q * ratio(0.180625 - q * q, a, b);
   double const r = sqrt(-rpo_log(q < 0.0 ? p : 1.0 - p));

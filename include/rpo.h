@@ -75,15 +75,15 @@ typedef enum rpo_index { RPO_I32 = 0, RPO_I64 = 1 } rpo_index;
 
 typedef struct rpo_matrix {
   int64_t rows, cols;
-  int32_t format;         /* rpo_format */
-  int32_t dtype;          /* rpo_dtype of data */
-  int32_t index;          /* rpo_index of indptr and indices (CSR, CSC) */
-  int32_t reserved;       /* 0 */
-  const void *data;       /* dense: values; CSR, CSC: stored values, NULL when every one is 1 */
-  int64_t row_stride;     /* dense: items from one row to the next */
-  int64_t col_stride;     /* dense: items from one column to the next */
-  const void *indptr;     /* CSR: rows + 1 offsets; CSC: cols + 1 offsets */
-  const void *indices;    /* CSR: columns, CSC: rows; distinct within a row (a column) */
+  int32_t format;      /* rpo_format */
+  int32_t dtype;       /* rpo_dtype of data */
+  int32_t index;       /* rpo_index of indptr and indices (CSR, CSC) */
+  int32_t reserved;    /* 0 */
+  const void *data;    /* dense: values; CSR, CSC: stored values, NULL when every one is 1 */
+  int64_t row_stride;  /* dense: items from one row to the next */
+  int64_t col_stride;  /* dense: items from one column to the next */
+  const void *indptr;  /* CSR: rows + 1 offsets; CSC: cols + 1 offsets */
+  const void *indices; /* CSR: columns, CSC: rows; distinct within a row (a column) */
 } rpo_matrix;
 
 /* ---- Options: one table of numbers -------------------------------------------------------------- */
@@ -142,7 +142,7 @@ RPO_API void rpo_features_free(rpo_features *features);
 
 RPO_API int64_t rpo_features_rows(const rpo_features *features);
 RPO_API int64_t rpo_features_cols(const rpo_features *features);
-RPO_API int64_t rpo_features_bytes(const rpo_features *features);    /* memory held */
+RPO_API int64_t rpo_features_bytes(const rpo_features *features);     /* memory held */
 RPO_API int32_t rpo_features_is_sparse(const rpo_features *features); /* 1: sparse form */
 /* Number of bins of one column (missing not counted), 0 when col is out of range. */
 RPO_API int64_t rpo_features_bins(const rpo_features *features, int64_t col);
@@ -156,13 +156,13 @@ RPO_API rpo_status rpo_features_codes(const rpo_features *features, int64_t col,
 /* ---- Projections of the output space ------------------------------------------------------------- */
 
 typedef enum rpo_projection_kind {
-  RPO_PROJECT_NONE = 0,        /* the original outputs */
-  RPO_PROJECT_GAUSSIAN = 1,    /* N(0, 1/m) */
-  RPO_PROJECT_RADEMACHER = 2,  /* +-sqrt(s/m) with probability 1/(2s) each, else 0 */
-  RPO_PROJECT_HADAMARD = 3,    /* m rows of the Hadamard matrix of the next power of 2, / sqrt(m) */
-  RPO_PROJECT_SUBSAMPLE = 4,   /* m outputs, without replacement, times sqrt(d/m) */
+  RPO_PROJECT_NONE = 0,       /* the original outputs */
+  RPO_PROJECT_GAUSSIAN = 1,   /* N(0, 1/m) */
+  RPO_PROJECT_RADEMACHER = 2, /* +-sqrt(s/m) with probability 1/(2s) each, else 0 */
+  RPO_PROJECT_HADAMARD = 3,   /* m rows of the Hadamard matrix of the next power of 2, / sqrt(m) */
+  RPO_PROJECT_SUBSAMPLE = 4,  /* m outputs, without replacement, times sqrt(d/m) */
   RPO_PROJECT_SUBSAMPLE_REPLACED = 5, /* the same with replacement */
-  RPO_PROJECT_MATRIX = 6       /* the caller's m x d matrix */
+  RPO_PROJECT_MATRIX = 6              /* the caller's m x d matrix */
 } rpo_projection_kind;
 
 typedef struct rpo_projection {
@@ -241,15 +241,16 @@ RPO_API rpo_status rpo_forest_importances(const rpo_forest *forest, double *out,
 
 /* One tree as flat arrays, nodes in preorder; any pointer may be NULL. */
 typedef struct rpo_tree_arrays {
-  int64_t *left, *right;   /* child nodes, -1 at a leaf */
-  int64_t *feature;        /* -2 at a leaf */
-  double *threshold;       /* x <= threshold goes left; -2 at a leaf */
+  int64_t *left, *right; /* child nodes, -1 at a leaf */
+  int64_t *feature;      /* -2 at a leaf */
+  double *threshold;     /* x <= threshold goes left; -2 at a leaf */
   double *impurity;
-  int64_t *n_samples;      /* distinct training rows */
-  double *weight;          /* their total weight */
-  uint8_t *missing_left;   /* 1: missing values go left */
+  int64_t *n_samples;    /* distinct training rows */
+  double *weight;        /* their total weight */
+  uint8_t *missing_left; /* 1: missing values go left */
 } rpo_tree_arrays;
-RPO_API int64_t rpo_forest_tree_nodes(const rpo_forest *forest, int64_t tree); /* -1: no such tree */
+RPO_API int64_t rpo_forest_tree_nodes(const rpo_forest *forest,
+                                      int64_t tree); /* -1: no such tree */
 RPO_API rpo_status rpo_forest_tree(const rpo_forest *forest, int64_t tree,
                                    const rpo_tree_arrays *arrays, rpo_error *err);
 /* Predicted outputs of every node of a tree: nodes x outputs. */

@@ -1,7 +1,5 @@
-/* Train a forest on generated data, save it, load it, predict.
- *
- *   cc forest.c $(pkg-config --cflags --libs rpo) -o forest && ./forest model.rpo
- */
+/* Train a forest on generated data, save it, load it, predict:
+ *   cc forest.c $(pkg-config --cflags --libs rpo) -o forest && ./forest model.rpo */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -54,7 +52,8 @@ int main(int argc, char **argv) {
   must(rpo_options_set(options, RPO_OPT_MAX_FEATURES, 3, &err), &err);
   must(rpo_features_new(&X, 0, &control, &features, &err), &err);
   /* Splits are searched among 5 random components, the leaves hold all 30 outputs. */
-  must(rpo_forest_fit(options, features, &Y, NULL, NULL, NULL, &projection, &control, &forest, &err),
+  must(rpo_forest_fit(options, features, &Y, NULL, NULL, NULL, &projection, &control, &forest,
+                      &err),
        &err);
   must(rpo_forest_save(forest, path, NULL, 0, &err), &err);
   must(rpo_forest_load(path, &loaded, &err), &err);

@@ -106,8 +106,8 @@ static inline rpo_matrix table_single(table *t) {
   return m;
 }
 
-/* Compressed by rows (RPO_CSR) or columns (RPO_CSC), 32-bit indices. A view lasts until the other format
- * is asked for: a table has room for one. */
+/* Compressed by rows (RPO_CSR) or columns (RPO_CSC), 32-bit indices. A view lasts until the other
+ * format is asked for: a table has room for one. */
 static inline rpo_matrix table_compressed(table *t, rpo_format format) {
   rpo_matrix m = table_dense(t);
   int64_t const major = format == RPO_CSR ? t->rows : t->cols;
@@ -128,7 +128,7 @@ static inline rpo_matrix table_compressed(table *t, rpo_format format) {
     }
     t->start[i + 1] = count;
   }
-  m.format = format;
+  m.format = (int32_t)format;
   m.index = RPO_I32;
   m.data = t->stored;
   m.indptr = t->start;

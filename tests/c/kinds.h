@@ -30,7 +30,8 @@ static inline table random_y(dice *d, int kind, int64_t n) {
   }
 }
 
-static inline problem random_problem(dice *d, int x_kind, int y_kind, int64_t n, int64_t p, double missing) {
+static inline problem random_problem(dice *d, int x_kind, int y_kind, int64_t n, int64_t p,
+                                     double missing) {
   table const x = random_x(d, x_kind, n, p, missing);
   problem q = problem_new(x, random_y(d, y_kind, n));
   q.sparse_x = x_kind >= X_SPARSE;

@@ -1,5 +1,5 @@
-/* A tiny test harness: every failed check is reported with its place and the run goes on; the program
- * ends with 1 when any failed. */
+/* A tiny test harness: every failed check is reported with its place and the run goes on; the
+ * program ends with 1 when any failed. */
 #ifndef MINI_H
 #define MINI_H
 #include <math.h>
@@ -17,7 +17,8 @@ static char mini_where[200] = ""; /* which case of a loop is running */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
-static inline void mini_context(const char *format, ...) {
+static inline void
+mini_context(const char *format, ...) {
   va_list args;
   va_start(args, format);
   (void)vsnprintf(mini_where, sizeof mini_where, format, args);
@@ -50,14 +51,13 @@ static inline int mini_near(double a, double b, double by, const char *file, int
 }
 
 #define CHECK(condition) mini_report((condition) ? 1 : 0, __FILE__, __LINE__, #condition)
-#define CHECK_EQUAL(a, b) \
-  mini_equal((int64_t)(a), (int64_t)(b), __FILE__, __LINE__, #a " == " #b)
+#define CHECK_EQUAL(a, b) mini_equal((int64_t)(a), (int64_t)(b), __FILE__, __LINE__, #a " == " #b)
 #define CHECK_NEAR(a, b, by) mini_near((a), (b), (by), __FILE__, __LINE__, #a " ~ " #b)
 
-#define RUN(test)          \
-  do {                     \
+#define RUN(test)           \
+  do {                      \
     mini_context("%s", ""); \
-    test();                \
+    test();                 \
   } while (0)
 
 static inline int mini_done(const char *name) {

@@ -1,4 +1,4 @@
-/* A training problem: tables, how they are handed over, options; and a fitted tree as flat arrays. */
+/* A training problem: tables, how they are handed over, options. A fitted tree as flat arrays. */
 #ifndef PROBLEM_H
 #define PROBLEM_H
 #include "data.h"
@@ -77,8 +77,8 @@ static inline rpo_status problem_options(const problem *p, rpo_options **out, rp
 }
 
 /* Fits; the features are handed back when asked for. */
-static inline rpo_status problem_fit(problem *p, const rpo_control *control, rpo_features **features,
-                                     rpo_forest **forest, rpo_error *err) {
+static inline rpo_status problem_fit(problem *p, const rpo_control *control,
+                                     rpo_features **features, rpo_forest **forest, rpo_error *err) {
   rpo_matrix const X = problem_x(p), Y = problem_y(p);
   rpo_matrix L = Y;
   rpo_options *options = NULL;

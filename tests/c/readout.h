@@ -4,7 +4,8 @@
 #include "problem.h"
 
 /* predict, apply, paths, top-k, weights of one forest, all from its trees as flat arrays. */
-static inline void check_readout(problem *p, const rpo_forest *f, const table *x, int sparse, int32_t threads) {
+static inline void check_readout(problem *p, const rpo_forest *f, const table *x, int sparse,
+                                 int32_t threads) {
   int64_t const trees = rpo_forest_trees(f), d = rpo_forest_outputs(f), n = x->rows;
   table copy = table_new(n, x->cols);
   memcpy(copy.v, x->v, (size_t)(n * x->cols) * 8);
@@ -40,7 +41,8 @@ static inline void check_readout(problem *p, const rpo_forest *f, const table *x
   }
   for (int64_t i = 0; i < n; i++) CHECK_EQUAL(next[i], indptr[i + 1]);
   if (p->fallback == NULL) {
-    for (int64_t i = 0; i < n * d; i++) CHECK_NEAR(out[i], expected[i], 1e-12 * (1.0 + fabs(out[i])));
+    for (int64_t i = 0; i < n * d; i++)
+      CHECK_NEAR(out[i], expected[i], 1e-12 * (1.0 + fabs(out[i])));
   }
   for (int64_t k = 1; k <= d; k = k == d ? d + 1 : d) { /* 1 and d */
     int64_t *const index = mini_room(n * k, 8);

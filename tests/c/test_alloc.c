@@ -1,5 +1,6 @@
-/* Without memory: the n-th allocation fails, for n = 0, 1, 2, ... until the call succeeds. Each failure
- * must be RPO_ENOMEM, lose no block and leave the outputs as they were. One thread: the count is exact. */
+/* Without memory: the n-th allocation fails, for n = 0, 1, 2, ... until the call succeeds. Each
+ * failure must be RPO_ENOMEM, lose no block and leave the outputs as they were. One thread: the
+ * count is exact. */
 #include "mem.h"
 #include "problem.h"
 
@@ -70,7 +71,8 @@ static problem case_problem(int number) {
   } else if (number == SPREAD) {
     y = table_binary(&d, n, 5, 0.3);
   } else {
-    y = labels || number == TABLE ? table_binary(&d, n, 24, 0.08) : table_random(&d, n, 3, 0, 0.0, 0.0);
+    y = labels || number == TABLE ? table_binary(&d, n, 24, 0.08)
+                                  : table_random(&d, n, 3, 0, 0.0, 0.0);
   }
   problem p = problem_new(x, y);
   p.sparse_x = sparse;
@@ -269,7 +271,8 @@ static rpo_status try_read(void *context, rpo_error *err) {
     return status;
   }
   int same = (void *)made == &untouched;
-  for (int i = 0; i < ROOM; i++) same &= r->real[i] == -7.0 && r->whole[i] == -7 && r->start[i] == -7;
+  for (int i = 0; i < ROOM; i++)
+    same &= r->real[i] == -7.0 && r->whole[i] == -7 && r->start[i] == -7;
   CHECK(same);
   return status;
 }
@@ -278,7 +281,12 @@ static void reading(void) {
   for (int number = 0; number < CASES; number++) {
     problem p = case_problem(number);
     rpo_forest *const f = problem_forest(&p, 1);
-    reader r = {&p, f, PREDICT, forest_bytes(f), mini_room(ROOM, 8), mini_room(ROOM, 8),
+    reader r = {&p,
+                f,
+                PREDICT,
+                forest_bytes(f),
+                mini_room(ROOM, 8),
+                mini_room(ROOM, 8),
                 mini_room(ROOM, 8)};
     CHECK_EQUAL(rpo_forest_save(f, "test_alloc.rpo", NULL, 0, NULL), RPO_OK);
     for (int which = 0; which < CALLS; which++) {
@@ -299,8 +307,8 @@ static void reading(void) {
   (void)remove("test_alloc_save.rpo");
 }
 
-/* Two threads, one of which may run out of memory: which allocation fails is chance, but the failure is
- * clean. (The counters are not atomic; the number of live blocks is not looked at.) */
+/* Two threads, one of which may run out of memory: which allocation fails is chance, but the
+ * failure is clean. (The counters are not atomic; the number of live blocks is not looked at.) */
 static void fitting_in_parallel(void) {
   problem p = case_problem(GAUSSIAN);
   rpo_control const control = threads_of(2);

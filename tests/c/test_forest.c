@@ -1,4 +1,4 @@
-/* Forests as a whole: the same bits however grown, corners, refusals, cancelling, fits side by side. */
+/* Forests whole: the same bits however grown, corners, refusals, cancelling, fits side by side. */
 #include <pthread.h>
 
 #include "kinds.h"
@@ -95,13 +95,17 @@ static void containers_grow_the_same_forest(void) {
 /* ---- Corners ---- */
 
 static void corners(void) {
-  static const int64_t sizes[][3] = {{1, 1, 1}, {1, 3, 2}, {2, 1, 1}, {3, 1, 20}, {64, 2, 1}, {65, 2, 1}, {128, 1, 3}};
+  static const int64_t sizes[][3] = {{1, 1, 1},  {1, 3, 2},  {2, 1, 1},  {3, 1, 20},
+                                     {64, 2, 1}, {65, 2, 1}, {128, 1, 3}};
   dice d = {24};
   for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
     for (int k = 0; k < 16; k++) {
       int64_t const n = sizes[s][0], cols = sizes[s][1], outs = sizes[s][2];
-      table const x = k % 4 == 0 ? table_new(n, cols) : table_random(&d, n, cols, 3, k % 4 == 1 ? 0.95 : 0.0, k % 4 == 3 ? 0.5 : 0.0);
-      table const y = k / 8 == 0 ? table_binary(&d, n, outs, 0.3) : table_random(&d, n, outs, 0, 0.0, 0.0);
+      table const x = k % 4 == 0 ? table_new(n, cols)
+                                 : table_random(&d, n, cols, 3, k % 4 == 1 ? 0.95 : 0.0,
+                                                k % 4 == 3 ? 0.5 : 0.0);
+      table const y =
+          k / 8 == 0 ? table_binary(&d, n, outs, 0.3) : table_random(&d, n, outs, 0, 0.0, 0.0);
       problem p = problem_new(x, y);
       p.sparse_x = k % 2;
       p.sparse_y = k % 3 == 0;
@@ -110,7 +114,8 @@ static void corners(void) {
       if (k % 5 == 2) problem_set(&p, RPO_OPT_MAX_LEAF_NODES, 3);
       if (k % 5 == 3) problem_set(&p, RPO_OPT_MAX_FEATURES, 1);
       rpo_forest *const f = problem_forest(&p, 1);
-      mini_context("%lld x %lld -> %lld, case %d", (long long)n, (long long)cols, (long long)outs, k);
+      mini_context("%lld x %lld -> %lld, case %d", (long long)n, (long long)cols, (long long)outs,
+                   k);
       if (k % 4 == 0) CHECK_EQUAL(rpo_forest_tree_nodes(f, 0), 1); /* X is constant */
       check_readout(&p, f, &p.x, p.sparse_x, 1);
       check_weights(&p, f, 1);
@@ -202,12 +207,12 @@ static void bad_arguments_are_refused(void) {
   rpo_error err;
   CHECK_EQUAL(problem_options(&p, &options, NULL), RPO_OK);
   CHECK_EQUAL(rpo_features_new(&X, 0, NULL, &f, NULL), RPO_OK);
-#define REFUSED(word, call)                    \
-  do {                                         \
-    memset(&err, 0, sizeof err);               \
-    CHECK_EQUAL((call), RPO_EINVAL);           \
-    CHECK_EQUAL(err.code, RPO_EINVAL);         \
-    CHECK(strstr(err.message, word) != NULL);  \
+#define REFUSED(word, call)                   \
+  do {                                        \
+    memset(&err, 0, sizeof err);              \
+    CHECK_EQUAL((call), RPO_EINVAL);          \
+    CHECK_EQUAL(err.code, RPO_EINVAL);        \
+    CHECK(strstr(err.message, word) != NULL); \
   } while (0)
 #define FIT(target, labels, w, pr, to) \
   rpo_forest_fit(options, f, target, labels, NULL, w, pr, NULL, to, &err)
@@ -277,7 +282,8 @@ static int32_t watching(void *user, int64_t done, int64_t total) {
 
 static void progress_cancels(void) {
   dice d = {29};
-  problem p = problem_new(table_random(&d, 20000, 40, 0, 0.0, 0.0), table_random(&d, 20000, 8, 0, 0.0, 0.0));
+  problem p = problem_new(table_random(&d, 20000, 40, 0, 0.0, 0.0),
+                          table_random(&d, 20000, 8, 0, 0.0, 0.0));
   rpo_features *f = NULL;
   rpo_options *options = NULL;
   rpo_matrix const X = table_dense(&p.x), Y = table_dense(&p.y);
@@ -308,7 +314,8 @@ static void progress_cancels(void) {
 
 static void progress_reports(void) {
   dice d = {30};
-  problem p = problem_new(table_random(&d, 6000, 20, 0, 0.0, 0.0), table_random(&d, 6000, 4, 0, 0.0, 0.0));
+  problem p =
+      problem_new(table_random(&d, 6000, 20, 0, 0.0, 0.0), table_random(&d, 6000, 4, 0, 0.0, 0.0));
   problem_set(&p, RPO_OPT_N_TREES, 24);
   rpo_forest *const quiet = problem_forest(&p, 1);
   for (int32_t threads = 1; threads < 3; threads++) {
@@ -322,7 +329,8 @@ static void progress_reports(void) {
     CHECK_EQUAL(problem_options(&p, &options, NULL), RPO_OK);
     control.progress = watching;
     control.user = &w;
-    CHECK_EQUAL(rpo_forest_fit(options, f, &Y, NULL, NULL, NULL, NULL, &control, &forest, NULL), RPO_OK);
+    CHECK_EQUAL(rpo_forest_fit(options, f, &Y, NULL, NULL, NULL, NULL, &control, &forest, NULL),
+                RPO_OK);
     mini_context("%d threads", threads);
     CHECK(w.calls > 0);
     CHECK(forests_equal(quiet, forest)); /* being watched changes nothing */

@@ -13,8 +13,7 @@ static double gain_of(const flat_tree *t, int64_t i) {
          t->a.weight[r] * t->a.impurity[r];
 }
 
-/* Best first: the leaves are counted; a tree of more leaves contains the smaller one; every split made
- * gains at least as much as the best one of the next tree. */
+/* Best first: the leaves are counted, and the impurity left never rises with one more of them. */
 static void best_first_keeps_its_limit(void) {
   dice d = {17};
   for (int x = 0; x < X_KINDS; x++) {
@@ -169,6 +168,46 @@ static void check_pruned(const flat_tree *full, const uint8_t *leaf, int64_t i, 
   check_pruned(full, leaf, full->a.right[i], t, t->a.right[j]);
 }
 
+/* Splits the best open node of the full tree, until there are `most` leaves; what is left open, and
+ * all that was never reached, are leaves. */
+static void best_first_by_hand(const flat_tree *t, int64_t most, uint8_t *leaf) {
+  memset(leaf, 1, (size_t)t->nodes);
+  for (int64_t leaves = 1; leaves < most; leaves++) {
+    int64_t best = -1;
+    for (int64_t i = 0; i < t->nodes; i++) {
+      if (t->a.left[i] < 0 || !leaf[i] || !reached(t, leaf, 0, i)) continue;
+      if (best < 0 || gain_of(t, i) > gain_of(t, best)) best = i;
+    }
+    if (best < 0) return;
+    leaf[best] = 0;
+  }
+}
+
+static void best_first_takes_the_best(void) {
+  dice d = {32};
+  for (int k = 0; k < 4; k++) {
+    problem p = random_problem(&d, k % 2 == 0 ? X_REAL : X_SPARSE, Y_REAL, 80, 6, 0.0);
+    problem_set(&p, RPO_OPT_MAX_LEAF_NODES, 1000); /* ties between features fall as they do below */
+    rpo_forest *const all = problem_forest(&p, 1);
+    flat_tree full = tree_read(all, 0);
+    uint8_t *const leaf = mini_room(full.nodes, 1);
+    for (int64_t most = 2; most < 14; most++) {
+      problem_set(&p, RPO_OPT_MAX_LEAF_NODES, (double)most);
+      rpo_forest *const f = problem_forest(&p, 1);
+      flat_tree t = tree_read(f, 0);
+      mini_context("case %d, %lld leaves", k, (long long)most);
+      best_first_by_hand(&full, most, leaf);
+      check_pruned(&full, leaf, 0, &t, 0);
+      tree_free(&t);
+      rpo_forest_free(f);
+    }
+    free(leaf);
+    tree_free(&full);
+    rpo_forest_free(all);
+    problem_free(&p);
+  }
+}
+
 static void pruning_by_hand(void) {
   static const double alpha[] = {1e-5, 0.003, 0.01, 0.02, 0.05, 0.2, 10.0};
   dice d = {21};
@@ -243,7 +282,8 @@ static void random_cuts_are_in_range(void) {
     problem_set(&p, RPO_OPT_MAX_FEATURES, 1);
     if (k >= 12) p.max_bins = k < 18 ? 4 : 2;
     if (k >= 18) { /* one-sided: with two bins a sparse column is 0 or not */
-      for (int64_t i = 0; i < 150 * 6; i++) p.x.v[i] = k % 2 == 0 ? -fabs(p.x.v[i]) : fabs(p.x.v[i]);
+      for (int64_t i = 0; i < 150 * 6; i++)
+        p.x.v[i] = k % 2 == 0 ? -fabs(p.x.v[i]) : fabs(p.x.v[i]);
     }
     rpo_forest *const f = problem_forest(&p, 1);
     mini_context("case %d", k);
@@ -254,7 +294,8 @@ static void random_cuts_are_in_range(void) {
       tree_free(&t);
     }
     /* one feature drawn and no choice made: real values are cut anywhere, half-way on average */
-    if (x == X_REAL && k < 12) CHECK_NEAR(spread / (double)cuts, 0.5, 5.0 * 0.289 / sqrt((double)cuts));
+    if (x == X_REAL && k < 12)
+      CHECK_NEAR(spread / (double)cuts, 0.5, 5.0 * 0.289 / sqrt((double)cuts));
     check_readout(&p, f, &p.x, p.sparse_x, 1);
     rpo_forest_free(f);
     problem_free(&p);
@@ -298,8 +339,8 @@ static void features_are_drawn_evenly(void) {
   }
 }
 
-/* k of P features drawn, one of them much better, the others alike: it is used with chance k / P, in
- * large nodes and in blocks of sparse rows, where the draw is hypergeometric. */
+/* k of P features drawn, one of them much better, the others alike: it is used with chance k / P,
+ * in large nodes and in blocks of sparse rows, where the draw is hypergeometric. */
 static void the_best_feature_is_seen_k_times_of_p(void) {
   enum { P = 12, TREES = 3000 };
   for (int n = 50; n < 130; n += 70) {
@@ -338,6 +379,7 @@ int main(void) {
   RUN(orders_of_growth_agree);
   RUN(min_impurity_decrease_is_kept);
   RUN(impurity_scale_scales);
+  RUN(best_first_takes_the_best);
   RUN(pruning_by_hand);
   RUN(random_cuts_are_in_range);
   RUN(features_are_drawn_evenly);

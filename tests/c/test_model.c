@@ -8,7 +8,8 @@ enum { ROWS_SPARSE, ROWS_DENSE, ROWS_REAL, WEIGHTED, TABLE, RATIO, RATIO_TABLE, 
 static problem form_problem(int form) {
   dice d = {100 + (uint64_t)form};
   int64_t const n = 14, outs = form == ROWS_SPARSE || form == ROWS_REAL ? 12 : 3;
-  table const x = table_random(&d, n, 3, form == WEIGHTED ? 0 : 5, 0.1, form == ROWS_DENSE ? 0.1 : 0.0);
+  table const x =
+      table_random(&d, n, 3, form == WEIGHTED ? 0 : 5, 0.1, form == ROWS_DENSE ? 0.1 : 0.0);
   table const y = form == ROWS_REAL || form == WEIGHTED ? table_random(&d, n, outs, 0, 0.7, 0.0)
                                                         : table_binary(&d, n, outs, 0.2);
   problem p = problem_new(x, y);
@@ -105,7 +106,8 @@ static void save_and_load(void) {
 /* A file longer than one reading block of 64 kB. */
 static void large_files(void) {
   dice d = {7};
-  problem p = problem_new(table_random(&d, 2000, 5, 0, 0.0, 0.0), table_random(&d, 2000, 9, 0, 0.0, 0.0));
+  problem p =
+      problem_new(table_random(&d, 2000, 5, 0, 0.0, 0.0), table_random(&d, 2000, 9, 0, 0.0, 0.0));
   rpo_forest *const a = problem_forest(&p, 1);
   rpo_forest *b = NULL;
   CHECK(rpo_forest_bytes(a) > 150000);
@@ -149,7 +151,8 @@ static void use(const rpo_forest *f) {
   enum { MOST = 1 << 16 };
   static double x[64], out[MOST], low[MOST];
   static int64_t index[MOST], columns[MOST], start[64];
-  int64_t const trees = rpo_forest_trees(f), d = rpo_forest_outputs(f), inputs = rpo_forest_inputs(f);
+  int64_t const trees = rpo_forest_trees(f), d = rpo_forest_outputs(f),
+                inputs = rpo_forest_inputs(f);
   rpo_matrix X;
   /* a shape may be absurd and yet agree with the rest: the calls would ask for as much memory */
   if (inputs > 16 || d > 4096 || trees > 60 || rpo_forest_rows(f) > 1 << 16) return;
@@ -228,8 +231,8 @@ static void flips_are_refused(void) {
   }
 }
 
-/* The same with the checksum made right again: what a forger would do. The header is 32 bytes, its last 8
- * the checksum of its fields and of what follows. A model that is let in must be safe to use. */
+/* The same with the checksum made right again: what a forger would do. The header is 32 bytes, its
+ * last 8 the checksum of its fields and of what follows. A model let in must be safe to use. */
 static void forged_flips_are_safe(void) {
   static const unsigned char values[] = {0x01, 0x04, 0x80, 0xff};
   int64_t let_in = 0;

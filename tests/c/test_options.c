@@ -25,7 +25,8 @@ static void table_is_sound(void) {
 
 static void positions_end(void) {
   rpo_error err;
-  CHECK_EQUAL(rpo_option_info(RPO_OPTION_COUNT, NULL, NULL, NULL, NULL, NULL, NULL, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_option_info(RPO_OPTION_COUNT, NULL, NULL, NULL, NULL, NULL, NULL, &err),
+              RPO_EINVAL);
   CHECK_EQUAL(err.code, RPO_EINVAL);
   CHECK_EQUAL(rpo_option_info(-1, NULL, NULL, NULL, NULL, NULL, NULL, NULL), RPO_EINVAL);
   CHECK_EQUAL(rpo_option_info(0, NULL, NULL, NULL, NULL, NULL, NULL, NULL), RPO_OK);
@@ -60,7 +61,8 @@ static void set_is_strict(void) {
     if (row->high < INFINITY) refuse(options, id, row->name, nextafter(row->high, INFINITY));
     refuse(options, id, row->name, NAN);
     refuse(options, id, row->name, -INFINITY);
-    if (row->whole) refuse(options, id, row->name, row->low + (row->high - row->low > 1 ? 1.5 : 0.5));
+    if (row->whole)
+      refuse(options, id, row->name, row->low + (row->high - row->low > 1 ? 1.5 : 0.5));
   }
   CHECK_EQUAL(rpo_options_set(options, 9999, 1.0, &err), RPO_EINVAL);
   CHECK_EQUAL(rpo_options_set(NULL, RPO_OPT_SEED, 1.0, &err), RPO_EINVAL);

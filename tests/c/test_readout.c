@@ -10,7 +10,8 @@ static void readouts_agree_with_the_trees(void) {
     for (int y = 0; y < Y_KINDS; y++) {
       for (int k = 0; k < 4; k++) {
         problem p = random_problem(&d, x, y, 60, 5, x < X_BINARY ? 0.05 : 0.0);
-        table other = random_x(&d, x, 700 - 150 * k, 5, 0.2); /* missing values, unseen in the fit too */
+        /* other rows, some with values missing in columns where the fit saw none */
+        table other = random_x(&d, x, 700 - 150 * k, 5, 0.2);
         problem_set(&p, RPO_OPT_N_TREES, 4);
         problem_set(&p, RPO_OPT_MAX_FEATURES, 2);
         if (k % 2 == 1) problem_set(&p, RPO_OPT_BOOTSTRAP, 1);

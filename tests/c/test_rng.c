@@ -115,9 +115,10 @@ static void streams_are_independent(void) {
   static const struct {
     uint64_t seed, a, b;
     rpo_purpose purpose;
-  } names[] = {{0, 0, 0, RPO_DRAW_TEST}, {1, 0, 0, RPO_DRAW_TEST}, {(uint64_t)1 << 32, 0, 0, RPO_DRAW_TEST},
-               {0, 1, 0, RPO_DRAW_TEST}, {0, 0, 1, RPO_DRAW_TEST}, {0, 0, 0, RPO_DRAW_NODE},
-               {0, 1, 1, RPO_DRAW_TEST}};
+  } names[] = {
+      {0, 0, 0, RPO_DRAW_TEST}, {1, 0, 0, RPO_DRAW_TEST}, {(uint64_t)1 << 32, 0, 0, RPO_DRAW_TEST},
+      {0, 1, 0, RPO_DRAW_TEST}, {0, 0, 1, RPO_DRAW_TEST}, {0, 0, 0, RPO_DRAW_NODE},
+      {0, 1, 1, RPO_DRAW_TEST}};
   size_t const count = sizeof names / sizeof *names;
   for (size_t i = 0; i < count; i++) {
     for (size_t j = i + 1; j < count; j++) {
@@ -153,7 +154,8 @@ static void paths_are_distinct(void) {
   uint64_t *const path = mini_room(NODES, sizeof *path);
   path[0] = rpo_mix(0);
   path[1] = rpo_mix(1);
-  for (int i = 2; i < NODES; i++) path[i] = rpo_path(path[i < NODES / 2 ? i / 2 - 1 : i - 2], i & 1);
+  for (int i = 2; i < NODES; i++)
+    path[i] = rpo_path(path[i < NODES / 2 ? i / 2 - 1 : i - 2], i & 1);
   qsort(path, NODES, sizeof *path, by_value);
   for (int i = 1; i < NODES; i++) CHECK(path[i] != path[i - 1]);
   free(path);

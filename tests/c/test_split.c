@@ -90,7 +90,7 @@ static void check_leaf(const oracle *o, const int64_t *rows, int64_t count, int6
   CHECK(least_scatter(o, rows, count, scratch) == INFINITY);
 }
 
-/* The cut lies between the values it parts (exact splits: midway would do, the gap is enough). */
+/* The cut lies midway between the values it parts; infinite when only missing ones go right. */
 static void check_threshold(const oracle *o, int64_t node, const int64_t *rows, int64_t left,
                             int64_t count) {
   int64_t const feature = o->t->a.feature[node];
@@ -105,8 +105,8 @@ static void check_threshold(const oracle *o, int64_t node, const int64_t *rows, 
       above = v < above ? v : above;
     }
   }
-  CHECK(below <= cut && (cut < above || above == INFINITY)); /* infinite: only missing values go right */
-  if (o->p->max_bins == 0 && above < INFINITY && below > -INFINITY && problem_get(o->p, RPO_OPT_RANDOM_CUT, 0) < 1) {
+  CHECK(below <= cut && (cut < above || above == INFINITY));
+  if (o->p->max_bins == 0 && above < INFINITY && below > -INFINITY) {
     CHECK_NEAR(cut, below / 2 + above / 2, 1e-12 * (fabs(below) + fabs(above)));
   }
 }
@@ -149,8 +149,14 @@ static void check_splits(problem *p) {
   double *const weight = mini_room(n, 8);
   int64_t *const rows = mini_room(n, 8), *const scratch = mini_room(n, 8);
   double const limit = problem_get(p, RPO_OPT_MAX_DEPTH, 0);
-  oracle o = {p, NULL, weight, mini_room(p->x.cols, sizeof *o.codes), mini_room(p->x.cols, 8),
-              0.0, 0.0, (int64_t)problem_get(p, RPO_OPT_MIN_SAMPLES_LEAF, 1),
+  oracle o = {p,
+              NULL,
+              weight,
+              mini_room(p->x.cols, sizeof *o.codes),
+              mini_room(p->x.cols, 8),
+              0.0,
+              0.0,
+              (int64_t)problem_get(p, RPO_OPT_MIN_SAMPLES_LEAF, 1),
               (int64_t)problem_get(p, RPO_OPT_MIN_SAMPLES_SPLIT, 2),
               limit > 0 ? (int64_t)limit : INT64_MAX};
   for (int64_t j = 0; j < p->x.cols; j++) {
@@ -192,7 +198,8 @@ static void splits_are_best(void) {
     for (int y = 0; y < Y_KINDS; y++) {
       for (int k = 0; k < 6; k++) {
         double const missing = k == 2 || k == 4 ? 0.15 : 0.0;
-        problem p = random_problem(&d, x, y, 20 + dice_below(&d, 25), 1 + dice_below(&d, 6), missing);
+        problem p =
+            random_problem(&d, x, y, 20 + dice_below(&d, 25), 1 + dice_below(&d, 6), missing);
         if (k == 1) random_weights(&d, &p, 1);
         if (k == 3 || k == 4) random_weights(&d, &p, 0);
         if (k == 3) problem_set(&p, RPO_OPT_MIN_SAMPLES_LEAF, 3);
