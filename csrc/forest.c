@@ -219,11 +219,17 @@ static rpo_status pack(const fit *f, const rpo_labels *labels, int64_t outputs, 
     sampling[3 * t + 1] = f->first_tree + t;
     sampling[3 * t + 2] = f->draws;
   }
-  rpo_model_parts const parts = {f->trees, f->features->cols,
-                                 outputs,  f->features->rows,
-                                 ratio,    f->tree,
-                                 sampling, (const double *const *)f->row_weight,
-                                 labels,   NULL,
+  rpo_model_parts const parts = {f->trees,
+                                 f->features->cols,
+                                 outputs,
+                                 f->features->rows,
+                                 ratio,
+                                 !ratio && labels->start != NULL && labels->value == NULL,
+                                 f->tree,
+                                 sampling,
+                                 (const double *const *)f->row_weight,
+                                 labels,
+                                 NULL,
                                  fallback};
   rpo_status const status = rpo_model_pack(&parts, out, err);
   rpo_delete(sampling);
@@ -419,6 +425,7 @@ rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_forests, 
                                  first->outputs,
                                  first->rows,
                                  first->ratio,
+                                 first->shares,
                                  tree,
                                  sampling,
                                  (const double *const *)row_weight,

@@ -285,7 +285,7 @@ rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error
   rpo_array found[RPO_SECTIONS];
   memset(found, 0, sizeof found);
   RPO_TRY(read_sections(block, bytes, found, err));
-  RPO_TRY(expect(&found[RPO_SEC_SHAPE], RPO_TYPE_I64, 5, "the shape", err));
+  RPO_TRY(expect(&found[RPO_SEC_SHAPE], RPO_TYPE_I64, 6, "the shape", err));
   const int64_t *const shape = found[RPO_SEC_SHAPE].data;
   for (int i = 0; i < 4; i++) {
     if (shape[i] < 1 || shape[i] > INT32_MAX) return damaged(err, "the shape");
@@ -298,6 +298,7 @@ rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error
   m->outputs = shape[2];
   m->rows = shape[3];
   m->ratio = shape[4] != 0;
+  m->shares = shape[5] != 0;
   m->columns = m->outputs * (m->ratio ? 2 : 1);
   m->note = found[RPO_SEC_NOTE];
   rpo_status status = open_trees(m, found, err);

@@ -27,7 +27,7 @@ typedef struct rpo_array {
 
 /* Ids of sections in files: never renumbered. */
 typedef enum rpo_section {
-  RPO_SEC_SHAPE = 1,       /* i64: trees, inputs, outputs, rows, ratio */
+  RPO_SEC_SHAPE = 1,       /* i64: trees, inputs, outputs, rows, ratio, shares */
   RPO_SEC_SAMPLING = 2,    /* i64: by tree: seed, number, bootstrap draws (0: none) */
   RPO_SEC_INNER_START = 3, /* i64: trees + 1 */
   RPO_SEC_LEAF_START = 4,  /* i64: trees + 1 */
@@ -58,6 +58,7 @@ typedef struct rpo_forest {
   int64_t trees, inputs, outputs, rows;
   int64_t columns; /* of the labels: outputs, twice that with ratio */
   int ratio;
+  int shares; /* labels are all 1: predictions are shares of weight */
   const int64_t *sampling, *inner_start, *leaf_start, *row_start, *label_start;
   const uint8_t *missing_left;
   rpo_array feature, threshold, left, right, impurity, leaf_impurity, leaf_weight, leaf_rows;
@@ -81,7 +82,7 @@ rpo_status rpo_labels_new(const rpo_matrix *Y, rpo_labels *out, rpo_error *err);
 void rpo_labels_release(rpo_labels *labels);
 
 typedef struct rpo_model_parts {
-  int64_t trees, inputs, outputs, rows, ratio;
+  int64_t trees, inputs, outputs, rows, ratio, shares;
   const rpo_tree *tree;
   const int64_t *sampling;
   const double *const *row_weight; /* by tree: by place in tree.rows; NULL: ones */

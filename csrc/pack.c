@@ -193,8 +193,9 @@ static void put_readout(plan *p, source *s) {
 
 static void put_all(plan *p, source *s) {
   const rpo_model_parts *const parts = s->parts;
-  int64_t const shape[5] = {parts->trees, parts->inputs, parts->outputs, parts->rows, parts->ratio};
-  put(p, RPO_SEC_SHAPE, RPO_TYPE_I64, 5, of_i64, shape);
+  int64_t const shape[6] = {parts->trees, parts->inputs, parts->outputs,
+                            parts->rows,  parts->ratio,  parts->shares};
+  put(p, RPO_SEC_SHAPE, RPO_TYPE_I64, 6, of_i64, shape);
   put(p, RPO_SEC_SAMPLING, RPO_TYPE_I64, 3 * parts->trees, of_i64, parts->sampling);
   put(p, RPO_SEC_INNER_START, RPO_TYPE_I64, parts->trees + 1, of_i64, s->inner_start);
   put(p, RPO_SEC_LEAF_START, RPO_TYPE_I64, parts->trees + 1, of_i64, s->leaf_start);

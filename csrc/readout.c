@@ -204,14 +204,19 @@ static int64_t add_leaves(const rpo_reading *r, const rpo_scratch *s, int64_t i,
 }
 
 /* From sums over `count` trees to predictions. */
+/* Shares, between 0 and 1, are rounded to multiples of 2^-46 (adding and subtracting 96 does it), so
+ * that one half, one, and ties come out exact however the sum was made. */
 void rpo_finish_row(const rpo_forest *m, const double *sum, int64_t count, double *out) {
-  for (int64_t j = 0; j < m->outputs; j++) {
-    if (m->ratio) {
+  double const trees = (double)count;
+  if (m->ratio) {
+    for (int64_t j = 0; j < m->outputs; j++) {
       double const below = sum[m->outputs + j];
       out[j] = below > 0.0 ? sum[j] / below : rpo_array_number(&m->fallback, j);
-    } else {
-      out[j] = sum[j] / (double)count;
     }
+  } else if (m->shares) {
+    for (int64_t j = 0; j < m->outputs; j++) out[j] = (sum[j] / trees + 96.0) - 96.0;
+  } else {
+    for (int64_t j = 0; j < m->outputs; j++) out[j] = sum[j] / trees;
   }
 }
 
