@@ -153,7 +153,7 @@ static int64_t nearest_bin(const rpo_features *like, int64_t col, double v) {
   int64_t a = 0, b = rpo_bins(like, col) - 1;
   while (a < b) {
     int64_t const mid = (a + b) / 2;
-    if (v <= high[mid] + (low[mid + 1] - high[mid]) / 2) {
+    if (v <= high[mid] / 2 + low[mid + 1] / 2) {
       b = mid;
     } else {
       a = mid + 1;

@@ -48,11 +48,12 @@ void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, double *x
 
 static rpo_status start_scratch(rpo_reading *r, rpo_scratch *s, rpo_error *err) {
   if (s->x != NULL) return RPO_OK;
-  int64_t const width = r->m->columns > r->m->rows ? r->m->columns : r->m->rows;
+  int64_t const by_row = r->m->rows * (r->indptr != NULL && r->m->row.data != NULL);
+  int64_t const width = r->m->columns > by_row ? r->m->columns : by_row;
   s->leaf = rpo_new(r->m->trees * r->block, 4);
   s->sum = rpo_new_zero(width, 8);
-  s->touched = rpo_new(width, 8);
-  s->mark = rpo_new_zero(width, 1);
+  s->touched = rpo_new(by_row, 8);
+  s->mark = rpo_new_zero(by_row, 1);
   s->first = rpo_new(r->m->trees, 8);
   s->end = rpo_new(r->m->trees, 8);
   s->unit = rpo_new(r->m->trees, 8);
@@ -272,6 +273,12 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, cons
   for (int64_t t = 0; t < m->trees; t++) {
     if (m->sampling[3 * t + 2] == 0) {
       return rpo_fail(err, RPO_EINVAL, "out-of-bag predictions need trees grown with bootstrap");
+    }
+  }
+  for (int64_t i = 0; weight != NULL && i < m->rows; i++) {
+    if (!(weight[i] >= 0.0 && isfinite(weight[i]))) {
+      return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g",
+                      weight[i]);
     }
   }
   RPO_GOTO(rpo_weight_sums(weight, m->rows, &sums, err));

@@ -4,11 +4,13 @@
  * options, features (X, encoded once), projections (of Y), forests.
  *
  * Conventions. Every function that can fail returns an rpo_status and, when `err` is not NULL,
- * fills it with a sentence that names the argument at fault; a failed call leaves its outputs
- * untouched. Inputs are borrowed for the duration of the call only. Handles come from *_new, *_fit
- * or *_load and end with one *_free, which accepts NULL. Fitted handles never change: any number of
- * threads may use one at a time. The library prints nothing, exits nowhere and keeps no global state.
- * The same seed gives the same bits for any number of threads and any instruction set.
+ * fills it with a sentence that names the argument at fault. A failed call makes no handle and has
+ * no effect, but an array it was to fill may be filled in part when the call was cancelled or ran
+ * out of memory. Inputs are borrowed for the duration of the call only. Handles come from *_new,
+ * *_fit or *_load and end with one *_free, which accepts NULL. Fitted handles never change: any
+ * number of threads may use one at a time. The library prints nothing, exits nowhere and keeps no
+ * global state. The same seed gives the same bits for any number of threads and any instruction
+ * set.
  */
 #ifndef RPO_H
 #define RPO_H
