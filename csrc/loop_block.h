@@ -118,6 +118,7 @@ ALWAYS_INLINE void fill_terms(int kind, rpo_grower *g, const block *b, const rpo
     side a;
     side_begin(kind, g, &a);
     side_add(kind, g, frame, b->rows[bit], &a);
+    side_weigh(kind, &a);
     side_close(kind, g, frame, &a);
     side_clear_row(kind, g, b->rows[bit]);
     terms->dot[bit] = a.s.dot;
@@ -142,6 +143,7 @@ ALWAYS_INLINE int try_bits(int kind, rpo_grower *g, const block *b, const rpo_fr
     for (uint64_t left = bits; left != 0; left &= left - 1) {
       side_add(kind, g, frame, b->rows[lowest_bit(left)], &a);
     }
+    side_weigh(kind, &a);
     side_close(kind, g, frame, &a);
     for (uint64_t left = bits; left != 0; left &= left - 1) {
       side_clear_row(kind, g, b->rows[lowest_bit(left)]);

@@ -40,9 +40,11 @@ static row_list new_list(const rpo_grower *g, int32_t feature, int64_t node, uin
   return l;
 }
 
-/* Codes of a small node are read row after row, where they stay in the nearest cache from node to node;
- * those of a large one column after column. */
-enum { SMALL_NODE = 512 };
+/* Codes of a small node are read row after row, where they stay in the second cache from feature to
+ * feature and node to node; those of a large one column after column. */
+static inline int reads_rows(const rpo_features *f, int64_t node) {
+  return node * f->cols * f->width <= 1 << 19;
+}
 
 #define GATHER(type)                                           \
   do {                                                         \
@@ -56,7 +58,7 @@ enum { SMALL_NODE = 512 };
 
 static void gather_dense(const rpo_grower *g, const int32_t *rows, row_list *l) {
   const rpo_features *const f = g->f;
-  int const small = l->node <= SMALL_NODE;
+  int const small = reads_rows(f, l->node);
   const void *const codes = small ? f->row_codes : f->codes;
   int64_t const first = small ? l->feature : (int64_t)l->feature * f->rows;
   int64_t const step = small ? f->cols : 1;
@@ -136,7 +138,7 @@ ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,
 static int try_random_sums(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, int64_t node,
                            int32_t feature, uint64_t path, best_split *best) {
   const rpo_features *const f = g->f;
-  int const small = node <= SMALL_NODE;
+  int const small = reads_rows(f, node);
   const void *const codes = small ? f->row_codes : f->codes;
   int64_t const first = small ? feature : (int64_t)feature * f->rows;
   int64_t const step = small ? f->cols : 1;

@@ -76,6 +76,7 @@ static inline int side_allowed(const rpo_grower *g, const rpo_frame *frame, int6
 /* Whether a side beats the best so far; if so it becomes it, its rows to be saved by the caller. */
 ALWAYS_INLINE int side_wins(int kind, rpo_grower *g, const rpo_frame *frame, const row_list *l,
                             side *a, best_split *best) {
+  side_weigh(kind, a);
   if (!side_allowed(g, frame, l->node, &a->s)) return 0;
   side_close(kind, g, frame, a);
   double const score = split_score(frame, &a->s);

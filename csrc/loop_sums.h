@@ -67,6 +67,7 @@ typedef struct side {
   side_sums s;
   double *restrict sum; /* local where the width is known, else g->side */
   double local[16];
+  int64_t square, dot, weight; /* of whole labels, until side_weigh */
 } side;
 
 ALWAYS_INLINE int64_t width_of(int kind, const rpo_grower *g) {
@@ -84,6 +85,7 @@ ALWAYS_INLINE int is_sums(int kind) { return kind <= RPO_KIND_SUMS; }
 
 ALWAYS_INLINE void side_begin(int kind, rpo_grower *g, side *a) {
   memset(&a->s, 0, sizeof a->s);
+  a->square = a->dot = a->weight = 0;
   a->sum = kind < RPO_KIND_SUMS ? a->local : g->side;
   if (is_sums(kind)) {
     for (int64_t c = 0; c < width_of(kind, g); c++) a->sum[c] = 0.0;
@@ -101,9 +103,9 @@ ALWAYS_INLINE void side_add(int kind, const rpo_grower *g, const rpo_frame *fram
   } else if (kind == RPO_KIND_CLASSES) {
     int64_t const w = g->whole_weight[row];
     int32_t const j = t->index[row];
-    a->s.square += (double)(w * (2 * g->side_whole[j] + w));
-    a->s.dot += (double)(w * frame->whole[j]);
-    a->s.weight += (double)w;
+    a->square += w * (2 * g->side_whole[j] + w);
+    a->dot += w * frame->whole[j];
+    a->weight += w;
     g->side_whole[j] += (int32_t)w;
   } else if (kind == RPO_KIND_WHOLE) {
     int32_t *restrict sum = g->side_whole;
@@ -116,9 +118,9 @@ ALWAYS_INLINE void side_add(int kind, const rpo_grower *g, const rpo_frame *fram
       dots += total[j];
       sum[j] += (int32_t)w;
     }
-    a->s.square += (double)(w * (2 * twice + w * (end - first)));
-    a->s.dot += (double)(w * dots);
-    a->s.weight += (double)w;
+    a->square += w * (2 * twice + w * (end - first));
+    a->dot += w * dots;
+    a->weight += w;
   } else {
     double const w = g->weight[row];
     for (int64_t e = t->start[row]; e < t->start[row + 1]; e++) {
@@ -132,7 +134,15 @@ ALWAYS_INLINE void side_add(int kind, const rpo_grower *g, const rpo_frame *fram
   }
 }
 
-/* Sums work out |S|^2 and S.T when they are asked for; labels have them already. */
+/* Makes s.weight good: whole labels are summed in integers. */
+ALWAYS_INLINE void side_weigh(int kind, side *a) {
+  if (kind != RPO_KIND_CLASSES && kind != RPO_KIND_WHOLE) return;
+  a->s.square = (double)a->square;
+  a->s.dot = (double)a->dot;
+  a->s.weight = (double)a->weight;
+}
+
+/* After side_weigh: sums work out |S|^2 and S.T when they are asked for; labels have them already. */
 ALWAYS_INLINE void side_close(int kind, const rpo_grower *g, const rpo_frame *frame, side *a) {
   if (!is_sums(kind)) return;
   a->s.square = dot(a->sum, a->sum, width_of(kind, g));
