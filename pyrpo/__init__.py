@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from pyrpo import _base, _native
+from pyrpo import _native, _note
 from pyrpo.forest import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -15,8 +14,6 @@ from pyrpo.forest import (
 from pyrpo.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
 )
 
 __version__ = _native.version
@@ -26,8 +23,6 @@ _ESTIMATORS = {
     for cls in (
         DecisionTreeClassifier,
         DecisionTreeRegressor,
-        ExtraTreeClassifier,
-        ExtraTreeRegressor,
         ExtraTreesClassifier,
         ExtraTreesRegressor,
         RandomForestClassifier,
@@ -51,14 +46,10 @@ def load(path) -> Any:
     """
     model = _native.Model.load(path)
     try:
-        note = json.loads(model.note.decode())
-        estimator = _ESTIMATORS[note["estimator"]](**note["params"])
-    except (KeyError, TypeError, ValueError) as error:
+        estimator = _note.read(model.note, _ESTIMATORS)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _native.FormatError(
             f"{path} holds a model, but no estimator saved by pyrpo ({error})"
         ) from error
-    for name, value in note["fitted"].items():
-        if name in _base._KEPT:
-            setattr(estimator, name, _base.unpack(value))
     estimator._model = model
     return estimator

@@ -48,7 +48,7 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "monotonic_cst": ("None", "Not supported."),
     "projection": (
         "str, object, array of shape (m, n_outputs) or None",
-        "What trees are grown on; leaves always hold the original outputs. A name (\"gaussian\",\n"
+        'What trees are grown on; leaves always hold the original outputs. A name ("gaussian",\n'
         '"rademacher", "achlioptas", "sparse", "hadamard", "subsample", "pca"), an object of\n'
         "`pyrpo.projection`, whose own ``random_state`` is not used, any transformer of y, a\n"
         "matrix, or None: the original outputs.",
@@ -68,7 +68,7 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     ),
     "threshold": (
         "float or array of shape (n_labels,)",
-        "Labels are predicted where their probability exceeds it. Forests also take \"oob\": the\n"
+        'Labels are predicted where their probability exceeds it. Forests also take "oob": the\n'
         "value that maximises micro-averaged F1 out of bag.",
     ),
 }

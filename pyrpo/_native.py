@@ -7,8 +7,11 @@ Everything above works with numpy arrays, scipy matrices and the two handles mad
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,17 +44,11 @@ class _Call:
         self.exception: BaseException | None = None
 
 
-def _remember(exception, value, traceback):  # noqa: ARG001
+def _remember(exception, value, traceback):
     """Keep what the callback raised (a KeyboardInterrupt, mostly) for after the call."""
-    call = _running.get(_thread_id())
+    call = _running.get(threading.get_ident())
     if call is not None:
         call.exception = value
-
-
-def _thread_id() -> int:
-    import threading
-
-    return threading.get_ident()
 
 
 _running: dict[int, _Call] = {}
@@ -85,7 +82,7 @@ def control(n_jobs: int | None = None, progress: Callable[[int, int], Any] | Non
     struct.n_threads = threads(n_jobs)
     struct.progress = lib.pyrpo_progress
     struct.user = handle
-    me = _thread_id()
+    me = threading.get_ident()
     outer = _running.get(me)
     _running[me] = call
     try:
@@ -165,29 +162,17 @@ class Matrix:
 def options_table() -> list[dict[str, Any]]:
     """Describe the library's options: id, name, default, bounds, meaning."""
     rows = []
-    ident, name, text = ffi.new("int32_t *"), ffi.new("char **"), ffi.new("char **")
-    numbers = ffi.new("double[3]")
+    ident, name, text = ffi.new("int32_t *"), ffi.new("const char **"), ffi.new("const char **")
+    default, low, high = (ffi.new("double *") for _ in range(3))
     while True:
-        outputs = (ident, name, numbers, numbers + 1, numbers + 2, text)
         try:
-            _check(lib.rpo_option_info, len(rows), *(ffi.cast(_pointer(o), o) for o in outputs))
+            outputs = (ident, name, default, low, high, text)
+            _check(lib.rpo_option_info, len(rows), *outputs)
         except ValueError:
             return rows
-        rows.append(
-            {
-                "id": ident[0],
-                "name": ffi.string(name[0]).decode(),
-                "default": numbers[0],
-                "low": numbers[1],
-                "high": numbers[2],
-                "text": ffi.string(text[0]).decode(),
-            }
-        )
-
-
-def _pointer(value: Any) -> str:
-    kind = ffi.typeof(value).cname
-    return "const char **" if kind == "char * *" else kind.replace("[3]", " *")
+        numbers = {"id": ident[0], "default": default[0], "low": low[0], "high": high[0]}
+        texts = {"name": ffi.string(name[0]).decode(), "text": ffi.string(text[0]).decode()}
+        rows.append(numbers | texts)
 
 
 _OPTION_IDS = {row["name"]: row["id"] for row in options_table()}
@@ -241,41 +226,43 @@ class Features:
         return out
 
 
-def projection_struct(
-    kind: int,
-    components: int,
-    *,
-    sparsity: float = 1.0,
-    seed: int = 0,
-    stream: int = 0,
-    shared: bool = False,
-    matrix: np.ndarray | None = None,
-) -> tuple[Any, Any]:
-    """An ``rpo_projection *`` and what it points to."""
-    struct = ffi.new("rpo_projection *")
-    struct.kind, struct.components, struct.sparsity = kind, components, sparsity
-    struct.seed, struct.stream, struct.shared = seed, stream, int(shared)
-    keep = None
-    if matrix is not None:
-        keep = np.ascontiguousarray(matrix, dtype=np.float64)
-        struct.matrix = ffi.cast("double *", keep.ctypes.data)
-    return struct, keep
+_KINDS = ("gaussian", "rademacher", "hadamard", "subsample", "subsample_replaced", "matrix")
+KINDS = {name: getattr(lib, f"RPO_PROJECT_{name.upper()}") for name in _KINDS}
 
 
-def draw_projection(spec: tuple[Any, Any], d: int) -> np.ndarray:
-    """Phi, m x d."""
-    out = np.empty((spec[0].components, d))
-    _check(lib.rpo_projection_draw, spec[0], d, _out("double", out.ravel()))
-    return out
+@dataclass
+class Projection:
+    """Which matrix Phi is drawn, or the caller's own."""
 
+    kind: str
+    components: int
+    sparsity: float = 1.0
+    seed: int = 0
+    shared: bool = False
+    matrix: np.ndarray | None = None  # of float64, C order
 
-def apply_projection(spec: tuple[Any, Any], Y: Any, n_jobs: int | None = None) -> np.ndarray:
-    """Z = Y Phi^T, n x m."""
-    view = Matrix(Y)
-    out = np.empty((Y.shape[0], spec[0].components))
-    with control(n_jobs) as c:
-        _check(lib.rpo_projection_apply, spec[0], view.struct, c, _out("double", out.ravel()))
-    return out
+    @property
+    def struct(self) -> Any:
+        """An ``rpo_projection *``, alive as long as self is."""
+        struct = ffi.new("rpo_projection *")
+        struct.kind, struct.components = KINDS[self.kind], self.components
+        struct.sparsity, struct.seed, struct.shared = self.sparsity, self.seed, self.shared
+        if self.matrix is not None:
+            struct.matrix = ffi.cast("double *", self.matrix.ctypes.data)
+        return struct
+
+    def draw(self, d: int) -> np.ndarray:
+        """Phi, m x d."""
+        out = np.empty((self.components, d))
+        _check(lib.rpo_projection_draw, self.struct, d, _flat(out))
+        return out
+
+    def apply(self, Y: Any) -> np.ndarray:
+        """Z = Y Phi^T, n x m."""
+        view, out = Matrix(Y), np.empty((Y.shape[0], self.components))
+        with control() as c:
+            _check(lib.rpo_projection_apply, self.struct, view.struct, c, _flat(out))
+        return out
 
 
 class Model:
@@ -302,7 +289,7 @@ class Model:
         *,
         fallback: np.ndarray | None = None,
         weight: np.ndarray | None = None,
-        projection: tuple[Any, Any] | None = None,
+        projection: Projection | None = None,
         n_jobs: int | None = None,
         progress: Callable[[int, int], Any] | None = None,
     ) -> Model:
@@ -319,7 +306,7 @@ class Model:
                 ffi.NULL if labels is None else labels.struct,
                 ffi.NULL if fallback is None else ffi.from_buffer("double[]", fallback),
                 ffi.NULL if weight is None else ffi.from_buffer("double[]", weight),
-                ffi.NULL if projection is None else projection[0],
+                ffi.NULL if projection is None else projection.struct,
                 c,
                 pointer,
             )
@@ -392,9 +379,9 @@ class Model:
 
     def predict_topk(self, X: Any, k: int, n_jobs: int | None = None):
         """The k best outputs of each row and their scores."""
-        view = Matrix(X)
+        view, k = Matrix(X), operator.index(k)
         if not 1 <= k <= self.n_outputs:
-            raise ValueError(f"k must be between 1 and {self.n_outputs}, the outputs; got {k}")
+            raise ValueError(f"k must be between 1 and the {self.n_outputs} outputs, got {k}")
         index, score = np.empty((X.shape[0], k), dtype=np.int64), np.empty((X.shape[0], k))
         with control(n_jobs) as c:
             _check(
@@ -420,9 +407,7 @@ class Model:
         """Leaf node of each row in each tree."""
         view, out = Matrix(X), np.empty((X.shape[0], self.n_trees), dtype=np.int64)
         with control(n_jobs) as c:
-            _check(
-                lib.rpo_forest_apply, self.handle, view.struct, c, _out("int64_t", out.ravel())
-            )
+            _check(lib.rpo_forest_apply, self.handle, view.struct, c, _out("int64_t", out.ravel()))
         return out
 
     def paths(self, X: Any, n_jobs: int | None = None):
@@ -511,13 +496,3 @@ def instruction_set() -> str:
 def has_openmp() -> bool:
     """Whether the library runs in parallel."""
     return bool(lib.rpo_has_openmp())
-
-
-KINDS = {
-    "gaussian": lib.RPO_PROJECT_GAUSSIAN,
-    "rademacher": lib.RPO_PROJECT_RADEMACHER,
-    "hadamard": lib.RPO_PROJECT_HADAMARD,
-    "subsample": lib.RPO_PROJECT_SUBSAMPLE,
-    "subsample_replaced": lib.RPO_PROJECT_SUBSAMPLE_REPLACED,
-    "matrix": lib.RPO_PROJECT_MATRIX,
-}

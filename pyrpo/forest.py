@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.metrics import accuracy_score, label_ranking_average_precision_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from pyrpo._base import (
-    BaseTrees,
-    TreesClassifier,
-    TreesRegressor,
-    _number,
-    best_f1_threshold,
-    count,
-    oob_metric,
-)
+from pyrpo._base import BaseTrees, TreesClassifier, TreesRegressor
+from pyrpo._docs import documented, store
+from pyrpo._inputs import Outputs
 from pyrpo._native import Model
-from pyrpo.tree import (
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    ExtraTreeClassifier,
-    ExtraTreeRegressor,
-)
+from pyrpo._note import KEPT
+from pyrpo._options import count, number
+from pyrpo.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = [
     "ExtraTreesClassifier",
@@ -34,7 +28,7 @@ __all__ = [
 ]
 
 
-class _Estimators(Sequence):
+class Estimators(Sequence):
     """The trees of a forest as fitted single-tree estimators, made when asked for."""
 
     def __init__(self, forest: BaseForest) -> None:
@@ -54,119 +48,106 @@ class _Estimators(Sequence):
 class BaseForest(BaseTrees):
     """Many trees grown in parallel."""
 
-    def _n_trees(self) -> int:
-        return int(_number(self.n_estimators, "n_estimators", 1, 10**9, whole=True))
+    _random_cut = False
+    _tree_class: type
 
-    def _keeps_weight(self) -> bool:
-        return bool(self.bootstrap)
-
-    def _sampling(self, weight, n):
-        if not self.bootstrap:
-            if self.oob_score:
-                raise ValueError(
-                    "Out of bag estimation only available if bootstrap=True; got oob_score="
-                    f"{self.oob_score!r}"
-                )
-            return {"bootstrap": 0}
-        draws = n
-        if self.max_samples is not None:
+    def _ensemble_options(self, outputs):
+        options = {
+            "n_trees": number(self.n_estimators, "n_estimators", 1, 10**9, whole=True),
+            "bootstrap": int(bool(self.bootstrap)),
+            "random_cut": int(self._random_cut),
+        }
+        if self.n_jobs is not None and not number(self.n_jobs, "n_jobs", -np.inf, whole=True):
+            raise ValueError("n_jobs must not be 0")
+        n, weight = outputs.Y.shape[0], outputs.weight
+        if self.max_samples is not None and not self.bootstrap:
+            raise ValueError(
+                f"max_samples={self.max_samples!r} needs bootstrap=True; use max_samples=None"
+            )
+        if self.bootstrap:
             total = n if weight is None else float(weight.sum())
-            draws = count(self.max_samples, total, "max_samples")
-        return {"bootstrap": 1, "max_samples": draws}
+            draws = n if self.max_samples is None else self.max_samples
+            options["max_samples"] = count(draws, total, "max_samples")
+        return options
 
-    def _start(self, options):
-        """A warm start goes on with the seed and after the trees of the first fit."""
-        if not (self.warm_start and hasattr(self, "_model")):
-            return super()._start(options)
-        grown = self._model.n_trees
-        if options["n_trees"] < grown:
+    def _resume(self, earlier, options):
+        if not (self.warm_start and earlier):
+            return super()._resume(earlier, options)
+        grown = earlier["_model"].n_trees
+        more = options["n_trees"] - grown
+        if more < 0:
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be larger or equal to the {grown} trees "
                 "already grown when warm_start=True"
             )
-        return {
-            "seed": self._seed,
-            "first_tree": grown,
-            "n_trees": max(1, options["n_trees"] - grown),
-        }
-
-    def fit(self, X, y, sample_weight=None):
-        """Grow the forest.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            NaN means missing.
-        y : array of shape (n_samples,), or array or sparse matrix of shape (n_samples, n_outputs)
-            NaN means missing, except in 1-D classes.
-        sample_weight : array of shape (n_samples,) or (n_samples, n_outputs), default=None
-
-        Returns
-        -------
-        self
-        """
-        warm = self.warm_start and hasattr(self, "_model")
-        old = self._model if warm else None
-        if warm and old.n_trees == self.n_estimators:
-            return self
-        with _bar(self.verbose, type(self).__name__) as progress:
-            model, X, outputs = self._grow(X, y, sample_weight, self.n_jobs, progress)
-        threshold = self._threshold_of(outputs)
-        if warm:
-            self._check_same(model, old)
-            pairs = [(0, i) for i in range(old.n_trees)] + [(1, i) for i in range(model.n_trees)]
-            model = Model.pick([old, model], pairs)
-        self._adopt(model)
-        if threshold is not None and not isinstance(threshold, str):
-            self.threshold_ = threshold
-        if self.oob_score or isinstance(threshold, str):
-            self._set_oob(X, y, outputs, tune=isinstance(threshold, str))
-        self._fit_weight = None
-        return self
-
-    def _check_same(self, new: Model, old: Model) -> None:
-        if (new.n_inputs, new.n_outputs, new.n_rows) != (old.n_inputs, old.n_outputs, old.n_rows):
-            raise ValueError("warm_start=True needs the same X and y shapes as the first fit")
-
-    def _adopt(self, model: Model) -> None:
-        self._model = model
-        for name, value in self.__dict__.pop("_pending", {}).items():
-            setattr(self, name, value)
-
-    def _grow(self, *args):
-        model, X, outputs = super()._grow(*args)
-        return model, X, outputs
-
-    def _threshold_of(self, outputs) -> Any:
-        return None
-
-    def _set_oob(self, X, y, outputs, *, tune: bool) -> None:
-        scores, counts = self._model.predict_oob(X, self._fit_weight, self.n_jobs)
-        seen = counts > 0
-        if not seen.all():
-            import warnings
-
+        if more == 0:
             warnings.warn(
-                f"{int((~seen).sum())} of {len(seen)} samples have no out-of-bag tree: the "
-                "out-of-bag score leaves them out (grow more trees)",
-                stacklevel=3,
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                stacklevel=4,
             )
-        if tune:
-            Y = outputs.target
-            if not sparse.issparse(Y):
-                raise ValueError("threshold='oob' needs an indicator y without missing entries")
-            self.threshold_ = best_f1_threshold(scores[seen], Y[np.flatnonzero(seen)])
-        if self.oob_score:
-            self._score_oob(scores, seen, y)
+            vars(self).update(earlier)
+            return False
+        options |= {"seed": self._seed, "first_tree": grown, "n_trees": more}
+        return True
+
+    def _join(self, earlier):
+        if not (self.warm_start and earlier):
+            return
+        old, new = earlier["_model"], self._model
+        trees = [(0, i) for i in range(old.n_trees)] + [(1, i) for i in range(new.n_trees)]
+        self._model = Model.pick([old, new], trees)
+
+    def _progress(self, options):
+        return _bar(type(self).__name__, options["n_trees"]) if self.verbose else nullcontext()
+
+    # ---- out of bag ----
+
+    def _needs_oob(self) -> bool:
+        return bool(self.oob_score)
+
+    def _check_readout(self, outputs):
+        super()._check_readout(outputs)
+        if self._needs_oob() and not self.bootstrap:
+            raise ValueError(
+                "Out of bag estimation only available if bootstrap=True; "
+                f"got oob_score={self.oob_score!r}"
+            )
+        if isinstance(self.oob_score, str) and not (self.oob_score == "lrap" and self._indicator):
+            raise ValueError(
+                "oob_score must be a bool, a callable or, for label indicators, 'lrap'; "
+                f"got {self.oob_score!r}"
+            )
+        if self.oob_score and not callable(self.oob_score) and outputs.fallback is not None:
+            missing = not sparse.issparse(outputs.Y) and np.isnan(outputs.Y).any()
+            if missing:
+                raise ValueError("oob_score of a y with missing entries must be a callable")
+
+    def _finish(self, X, outputs):
+        if not self._needs_oob():
+            return
+        scores, counts = self._model.predict_oob(X, outputs.weight, self.n_jobs)
+        seen = np.flatnonzero(counts)
+        if len(seen) < len(counts):
+            warnings.warn(
+                f"{len(counts) - len(seen)} of {len(counts)} samples have no out-of-bag tree: the "
+                "out-of-bag score leaves them out (grow more trees)",
+                stacklevel=4,
+            )
+        self._set_oob(scores, seen, outputs)
+
+    def _set_oob(self, scores: np.ndarray, seen: np.ndarray, outputs: Outputs) -> None:
+        raise NotImplementedError
+
+    # ---- trees ----
 
     @property
-    def estimators_(self) -> _Estimators:
+    def estimators_(self) -> Estimators:
         """The trees, as single-tree estimators."""
         check_is_fitted(self)
-        return _Estimators(self)
+        return Estimators(self)
 
     def __len__(self) -> int:
-        return self._model.n_trees if hasattr(self, "_model") else 0
+        return len(self.estimators_)
 
     def __getitem__(self, index):
         return self.estimators_[index]
@@ -174,16 +155,12 @@ class BaseForest(BaseTrees):
     def __iter__(self):
         return iter(self.estimators_)
 
-    def _tree_class(self) -> type:
-        raise NotImplementedError
-
     def _make_tree(self, index: int):
-        cls = self._tree_class()
-        names = cls._get_param_names()
-        tree = cls(**{k: v for k, v in self.get_params(deep=False).items() if k in names})
-        for name in ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "threshold_",
-                     "_indicator", "_y_ndim"):  # fmt: skip
-            if hasattr(self, name):
+        tree = self._tree_class(splitter="random" if self._random_cut else "best")
+        mine = self.get_params(deep=False)
+        tree.set_params(**{k: mine[k] for k in tree.get_params(deep=False) if k in mine})
+        for name in KEPT:
+            if name in vars(self):
                 setattr(tree, name, getattr(self, name))
         tree._model = Model.pick([self._model], [(0, index)])
         return tree
@@ -200,7 +177,7 @@ class BaseForest(BaseTrees):
         leaves : ndarray of int64, shape (n_samples, n_estimators)
             Nodes by their number in ``estimators_[i].tree_``.
         """
-        return self._model.apply(self._checked(X), self.n_jobs)
+        return self._call(Model.apply, X)
 
     def decision_path(self, X):
         """Nodes each row passes.
@@ -215,153 +192,108 @@ class BaseForest(BaseTrees):
         n_nodes_ptr : ndarray of shape (n_estimators + 1,)
             Tree i's nodes are columns ``n_nodes_ptr[i]`` to ``n_nodes_ptr[i + 1]``.
         """
-        return self._model.paths(self._checked(X), self.n_jobs)
+        return self._call(Model.paths, X)
 
 
-def _bar(verbose: Any, name: str):
-    """A tqdm bar fed by the library's progress; nothing when quiet."""
-    import contextlib
-
-    if not verbose:
-        return contextlib.nullcontext()
+@contextmanager
+def _bar(name: str, trees: int):
+    """A tqdm bar fed by the library's progress."""
     from tqdm.auto import tqdm
 
-    @contextlib.contextmanager
-    def show():
-        with tqdm(desc=name, unit="tree") as bar:
+    with tqdm(total=trees, desc=name, unit="tree") as bar:
+        yield lambda done, total: bar.update(done - bar.n)
+        bar.update(trees - bar.n)
 
-            def progress(done, total):
-                bar.total = total
-                bar.update(done - bar.n)
 
-            yield progress
-            bar.update((bar.total or bar.n) - bar.n)
-
-    return show()
+def _rows(Y: Any, rows: np.ndarray) -> np.ndarray:
+    return Y[rows].toarray() if sparse.issparse(Y) else Y[rows]
 
 
 class ForestRegressor(TreesRegressor, BaseForest):
     """Forests of regression trees."""
 
-    def _score_oob(self, scores, seen, y):
-        metric = oob_metric(self.oob_score, None)
-        Y = y.toarray() if sparse.issparse(y) else np.asarray(y, dtype=np.float64)
-        self.oob_prediction_ = scores.ravel() if self._y_ndim == 1 else scores
-        self.oob_score_ = metric(Y[seen], self.oob_prediction_[seen])
+    _tree_class = DecisionTreeRegressor
+
+    def _set_oob(self, scores, seen, outputs):
+        Y = _rows(outputs.Y, seen)
+        if self._y_ndim == 1:
+            scores, Y = scores.ravel(), Y.ravel()
+        self.oob_prediction_ = scores
+        metric = self.oob_score if callable(self.oob_score) else r2_score
+        self.oob_score_ = metric(Y, scores[seen])
 
 
 class ForestClassifier(TreesClassifier, BaseForest):
     """Forests of classification trees."""
 
-    def _threshold_of(self, outputs):
-        threshold = self._check_threshold(outputs.n_outputs)
-        if isinstance(threshold, str) and not self.bootstrap:
-            raise ValueError("threshold='oob' needs bootstrap=True")
-        if isinstance(threshold, str) and not self._pending["_indicator"]:
-            raise ValueError("threshold='oob' needs a label indicator as y")
-        return threshold
+    _tree_class = DecisionTreeClassifier
 
-    def _score_oob(self, scores, seen, y):
-        metric = oob_metric(self.oob_score, self._indicator)
-        self.oob_decision_function_ = scores
-        if self._indicator:
-            Y = y[np.flatnonzero(seen)] if sparse.issparse(y) else np.asarray(y)[seen]
-            Y = Y.toarray() if sparse.issparse(Y) else Y
-            as_scores = isinstance(self.oob_score, str)
-            guess = scores[seen] if as_scores else (scores[seen] > self.threshold_).astype(int)
-        else:
-            Y, guess = np.asarray(y)[seen], self.classes_[scores[seen].argmax(axis=1)]
-        self.oob_score_ = metric(Y, guess)
+    def _needs_oob(self):
+        return super()._needs_oob() or self._tunes()
 
+    def _tunes(self) -> bool:
+        return isinstance(self.threshold, str) and self.threshold == "oob"
 
-_SHARED = """    n_estimators : int, default=100
-        Trees.
-    criterion : {criteria}
-        Splits maximise the decrease of the outputs' summed variance, which for classes and labels is
-        Gini's index.
-    max_depth : int, default=None
-    min_samples_split : int or float, default=2
-        The paper's n_min; fully grown trees at 2.
-    min_samples_leaf : int or float, default=1
-    min_weight_fraction_leaf : float, default=0.0
-    max_features : "sqrt", "log2", int, float or None, default={max_features}
-        The paper's k.
-    max_leaf_nodes : int, default=None
-        Grow best-first to so many leaves.
-    min_impurity_decrease : float, default=0.0
-        Under a projection in units of the projected variance.
-    bootstrap : bool, default={bootstrap}
-        Draw each tree's samples with replacement, by weight.
-    oob_score : bool, callable or "lrap", default=False
-        Score on the samples each tree left out; "lrap": label ranking average precision.
-    n_jobs : int, default=None
-        Native threads. The same seed gives the same forest for any number.
-    random_state : int, RandomState instance or None, default=None
-    verbose : int, default=0
-        A progress bar when positive (needs tqdm).
-    warm_start : bool, default=False
-{class_weight}    ccp_alpha : float, default=0.0
-    max_samples : int or float, default=None
-        Draws of a bootstrap, or share of the number (with weights: of the sum of weights).
-    monotonic_cst : None
-        Not supported.
-    projection : str, object, array of shape (m, n_outputs) or None, default=None
-        What trees are grown on: "gaussian", "rademacher", "achlioptas", "sparse", "hadamard",
-        "subsample", "pca", an object of `pyrpo.projection`, a matrix, or None: the original outputs.
-        Leaves always hold the original outputs.
-    n_components : int, "log" or "jl", default="log"
-        The paper's m, for projections given by name.
-    shared_projection : bool, default=False
-        One subspace for all trees (Algorithm 1) instead of one a tree (Algorithm 2).
-    output_scale : "none", "std" or array of shape (n_outputs,), default="none"
-        Factor of each output in the split score; "std": 1 / standard deviation.
-    max_bins : int, default=None
-        Bins a feature is grouped into before growing; None: exact splits.
-{threshold}
-    Attributes
-    ----------
-    estimators_ : sequence of single-tree estimators
-    n_features_in_ : int
-    n_outputs_ : int
-    feature_importances_ : ndarray of shape (n_features_in_,)
-    oob_score_ : float
-"""
+    def _check_readout(self, outputs):
+        if not self._tunes():
+            super()._check_readout(outputs)
+            return
+        if not (self._indicator and self.bootstrap):
+            raise ValueError("threshold='oob' needs a label indicator as y and bootstrap=True")
+        BaseForest._check_readout(self, outputs)
 
-_CLASS_WEIGHT = """    class_weight : dict, list of dicts, "balanced" or "balanced_subsample", default=None
-        As in scikit-learn; bootstraps draw by the weights it gives.
-"""
-
-_THRESHOLD = """    threshold : float, array of shape (n_labels,) or "oob", default=0.5
-        Labels are predicted where their probability exceeds it; "oob": the value that maximises
-        micro-averaged F1 out of bag.
-"""
+    def _set_oob(self, p, seen, outputs):
+        if self._tunes():
+            self.threshold_ = best_f1_threshold(p[seen], outputs.Y[seen])
+        if not self.oob_score:
+            return
+        self.oob_decision_function_ = p
+        Y = _rows(outputs.Y, seen)
+        if isinstance(self.oob_score, str):
+            self.oob_score_ = label_ranking_average_precision_score(Y, p[seen])
+            return
+        if not self._indicator:
+            Y = self.classes_[Y.argmax(axis=1)]
+        metric = self.oob_score if callable(self.oob_score) else accuracy_score
+        self.oob_score_ = metric(Y, self._decide(p[seen]))
 
 
-def _document(cls):
-    classifier = issubclass(cls, TreesClassifier)
-    extra = cls._random_cut
-    cls.__doc__ = cls.__doc__.replace(
-        "{parameters}",
-        _SHARED.format(
-            criteria='{"gini"}, default="gini"'
-            if classifier
-            else '{"squared_error", "variance"}, default="squared_error"',
-            max_features='"sqrt"' if classifier else "1.0",
-            bootstrap=not extra,
-            class_weight=_CLASS_WEIGHT if classifier else "",
-            threshold=_THRESHOLD if classifier else "",
-        ),
-    )
-    return cls
+def best_f1_threshold(p: np.ndarray, Y: Any) -> float:
+    """Cut of the scores that maximises micro-averaged F1 against the indicator Y.
+
+    Entries of a dense Y that are NaN do not count.
+    """
+    edges = np.linspace(0.0, 1.0, 201)
+    if sparse.issparse(Y):
+        row, col = Y.nonzero()
+        observed, present = p.ravel(), p[row, col]
+    else:
+        observed, present = p[~np.isnan(Y)], p[Y == 1]
+    predicted = np.histogram(observed, edges)[0][::-1].cumsum()[::-1]
+    hits = np.histogram(present, edges)[0][::-1].cumsum()[::-1]
+    f1 = 2.0 * hits / np.maximum(predicted + len(present), 1)
+    return float(edges[int(np.argmax(f1))])
 
 
-@_document
+@documented
 class RandomForestClassifier(ForestClassifier):
     """Random forest for classes and labels.
 
     Parameters
     ----------
-{parameters}
+    {parameters}
+
+    Attributes
+    ----------
+    estimators_ : sequence of single-tree estimators
+    classes_ : ndarray
+        Classes, or the labels' numbers.
+    n_features_in_ : int
+    n_outputs_ : int
+    feature_importances_ : ndarray of shape (n_features_in_,)
+    oob_score_ : float
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes or n_labels)
+
     Examples
     --------
     >>> from sklearn.datasets import make_multilabel_classification
@@ -401,43 +333,26 @@ class RandomForestClassifier(ForestClassifier):
         max_bins=None,
         threshold=0.5,
     ):
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.ccp_alpha = ccp_alpha
-        self.max_samples = max_samples
-        self.monotonic_cst = monotonic_cst
-        self.projection = projection
-        self.n_components = n_components
-        self.shared_projection = shared_projection
-        self.output_scale = output_scale
-        self.max_bins = max_bins
-        self.threshold = threshold
-
-    def _tree_class(self):
-        return DecisionTreeClassifier
+        store(self, locals())
 
 
-@_document
+@documented
 class RandomForestRegressor(ForestRegressor):
     """Random forest for one or many real-valued outputs.
 
     Parameters
     ----------
-{parameters}    """
+    {parameters}
+
+    Attributes
+    ----------
+    estimators_ : sequence of single-tree estimators
+    n_features_in_ : int
+    n_outputs_ : int
+    feature_importances_ : ndarray of shape (n_features_in_,)
+    oob_score_ : float
+    oob_prediction_ : ndarray of the shape of y
+    """
 
     def __init__(
         self,
@@ -466,41 +381,28 @@ class RandomForestRegressor(ForestRegressor):
         output_scale="none",
         max_bins=None,
     ):
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.ccp_alpha = ccp_alpha
-        self.max_samples = max_samples
-        self.monotonic_cst = monotonic_cst
-        self.projection = projection
-        self.n_components = n_components
-        self.shared_projection = shared_projection
-        self.output_scale = output_scale
-        self.max_bins = max_bins
-
-    def _tree_class(self):
-        return DecisionTreeRegressor
+        store(self, locals())
 
 
-@_document
-class ExtraTreesClassifier(RandomForestClassifier):
+@documented
+class ExtraTreesClassifier(ForestClassifier):
     """Extra-trees (Geurts, Ernst and Wehenkel, 2006) for classes and labels: random cuts.
 
     Parameters
     ----------
-{parameters}    """
+    {parameters}
+
+    Attributes
+    ----------
+    estimators_ : sequence of single-tree estimators
+    classes_ : ndarray
+        Classes, or the labels' numbers.
+    n_features_in_ : int
+    n_outputs_ : int
+    feature_importances_ : ndarray of shape (n_features_in_,)
+    oob_score_ : float
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes or n_labels)
+    """
 
     _random_cut = True
 
@@ -533,45 +435,26 @@ class ExtraTreesClassifier(RandomForestClassifier):
         max_bins=None,
         threshold=0.5,
     ):
-        super().__init__(
-            n_estimators,
-            criterion=criterion,
-            max_depth=max_depth,
-            min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes,
-            min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap,
-            oob_score=oob_score,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            warm_start=warm_start,
-            class_weight=class_weight,
-            ccp_alpha=ccp_alpha,
-            max_samples=max_samples,
-            monotonic_cst=monotonic_cst,
-            projection=projection,
-            n_components=n_components,
-            shared_projection=shared_projection,
-            output_scale=output_scale,
-            max_bins=max_bins,
-            threshold=threshold,
-        )
-
-    def _tree_class(self):
-        return ExtraTreeClassifier
+        store(self, locals())
 
 
-@_document
-class ExtraTreesRegressor(RandomForestRegressor):
+@documented
+class ExtraTreesRegressor(ForestRegressor):
     """Extra-trees (Geurts, Ernst and Wehenkel, 2006) for real-valued outputs: random cuts.
 
     Parameters
     ----------
-{parameters}    """
+    {parameters}
+
+    Attributes
+    ----------
+    estimators_ : sequence of single-tree estimators
+    n_features_in_ : int
+    n_outputs_ : int
+    feature_importances_ : ndarray of shape (n_features_in_,)
+    oob_score_ : float
+    oob_prediction_ : ndarray of the shape of y
+    """
 
     _random_cut = True
 
@@ -602,31 +485,4 @@ class ExtraTreesRegressor(RandomForestRegressor):
         output_scale="none",
         max_bins=None,
     ):
-        super().__init__(
-            n_estimators,
-            criterion=criterion,
-            max_depth=max_depth,
-            min_samples_split=min_samples_split,
-            min_samples_leaf=min_samples_leaf,
-            min_weight_fraction_leaf=min_weight_fraction_leaf,
-            max_features=max_features,
-            max_leaf_nodes=max_leaf_nodes,
-            min_impurity_decrease=min_impurity_decrease,
-            bootstrap=bootstrap,
-            oob_score=oob_score,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            warm_start=warm_start,
-            ccp_alpha=ccp_alpha,
-            max_samples=max_samples,
-            monotonic_cst=monotonic_cst,
-            projection=projection,
-            n_components=n_components,
-            shared_projection=shared_projection,
-            output_scale=output_scale,
-            max_bins=max_bins,
-        )
-
-    def _tree_class(self):
-        return ExtraTreeRegressor
+        store(self, locals())

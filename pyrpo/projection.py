@@ -13,11 +13,19 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.decomposition import PCA
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyrpo import _native
+from pyrpo._docs import store
+from pyrpo._inputs import canonical
 
 __all__ = [
     "AchlioptasProjection",
@@ -33,7 +41,7 @@ __all__ = [
 
 
 def johnson_lindenstrauss(n_samples: int, eps: float = 0.5) -> int:
-    r"""Components that keep all distances within :math:`1 \pm \epsilon`: Lemma 1's 8 ln n / eps^2."""
+    r"""Components that keep distances within :math:`1 \pm \epsilon`: Lemma 1's 8 ln n / eps^2."""
     if not 0 < eps < 1:
         raise ValueError(f"eps must be between 0 and 1, got {eps}")
     return max(1, int(np.ceil(8.0 * log(max(n_samples, 2)) / eps**2)))
@@ -54,27 +62,38 @@ def resolve_components(n_components: Any, n_samples: int, n_outputs: int) -> int
     return int(n_components)
 
 
-class _Projection(TransformerMixin, BaseEstimator):
-    """A random matrix drawn by the library."""
-
-    def __init__(self, n_components="log", *, random_state=None):
-        self.n_components = n_components
-        self.random_state = random_state
+class _OutputTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """What all projections share: how Y is read, names of the components."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
+    def _read(self, Y: Any, *, reset: bool) -> Any:
+        Y = validate_data(self, Y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return canonical(Y) if sparse.issparse(Y) else Y
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+
+class _Projection(_OutputTransformer):
+    """A random matrix drawn by the library."""
+
+    def __init__(self, n_components="log", *, random_state=None):
+        store(self, locals())
+
     def _kind(self, n_outputs: int) -> dict[str, Any]:
         raise NotImplementedError
 
-    def spec(self, n_samples: int, n_outputs: int, *, seed: int = 0, shared: bool = False):
+    def spec(self, n_samples: int, n_outputs: int, *, seed: int, shared: bool = False):
         """The library's description of this projection of `n_outputs` outputs."""
         m = resolve_components(self.n_components, n_samples, n_outputs)
-        return _native.projection_struct(
-            components=m, seed=seed, shared=shared, **self._kind(n_outputs)
-        )
+        spec = _native.Projection(components=m, seed=seed, shared=shared, **self._kind(n_outputs))
+        spec.apply(sparse.csr_array((1, n_outputs)))  # refuses an m that the kind forbids
+        return spec
 
     def fit(self, Y, y=None):
         """Draw the matrix for as many outputs as Y has.
@@ -88,32 +107,17 @@ class _Projection(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        Y = validate_data(self, Y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        Y = self._read(Y, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._spec_arguments = (Y.shape[0], Y.shape[1], seed)
-        self.n_components_ = int(self._spec()[0].components)
-        _native.draw_projection(self._spec(), 1) if Y.shape[1] == 1 else None
+        self._spec = self.spec(*Y.shape, seed=seed)
+        self.n_components_ = self._spec.components
         return self
-
-    def _spec(self):
-        n_samples, n_outputs, seed = self._spec_arguments
-        return self.spec(n_samples, n_outputs, seed=seed)
 
     @property
     def components_(self) -> np.ndarray:
         r"""The matrix :math:`\Phi`, (m, d), drawn again at each access."""
-        check_is_fitted(self, "n_components_")
-        return _native.draw_projection(self._spec(), self.n_features_in_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the components."""
-        check_is_fitted(self, "n_components_")
-        prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}{i}" for i in range(self.n_components_)], dtype=object)
+        check_is_fitted(self)
+        return self._spec.draw(self.n_features_in_)
 
     def transform(self, Y):
         r"""Project: :math:`Y \Phi^T`.
@@ -126,12 +130,8 @@ class _Projection(TransformerMixin, BaseEstimator):
         -------
         Z : ndarray of shape (n_samples, n_components)
         """
-        check_is_fitted(self, "n_components_")
-        Y = validate_data(self, Y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if sparse.issparse(Y) and not Y.has_canonical_format:
-            Y = Y.copy()
-            Y.sum_duplicates()
-        return _native.apply_projection(self._spec(), Y)
+        check_is_fitted(self)
+        return self._spec.apply(self._read(Y, reset=False))
 
 
 class GaussianProjection(_Projection):
@@ -157,7 +157,7 @@ class GaussianProjection(_Projection):
     """
 
     def _kind(self, n_outputs):
-        return {"kind": _native.KINDS["gaussian"]}
+        return {"kind": "gaussian"}
 
 
 class RademacherProjection(_Projection):
@@ -172,11 +172,10 @@ class RademacherProjection(_Projection):
     """
 
     def __init__(self, n_components="log", *, sparsity=1.0, random_state=None):
-        super().__init__(n_components, random_state=random_state)
-        self.sparsity = sparsity
+        store(self, locals())
 
     def _kind(self, n_outputs):
-        return {"kind": _native.KINDS["rademacher"], "sparsity": float(self.sparsity)}
+        return {"kind": "rademacher", "sparsity": float(self.sparsity)}
 
 
 class AchlioptasProjection(_Projection):
@@ -189,7 +188,7 @@ class AchlioptasProjection(_Projection):
     """
 
     def _kind(self, n_outputs):
-        return {"kind": _native.KINDS["rademacher"], "sparsity": 3.0}
+        return {"kind": "rademacher", "sparsity": 3.0}
 
 
 class SparseProjection(_Projection):
@@ -202,7 +201,7 @@ class SparseProjection(_Projection):
     """
 
     def _kind(self, n_outputs):
-        return {"kind": _native.KINDS["rademacher"], "sparsity": sqrt(n_outputs)}
+        return {"kind": "rademacher", "sparsity": sqrt(n_outputs)}
 
 
 class HadamardProjection(_Projection):
@@ -216,7 +215,7 @@ class HadamardProjection(_Projection):
     """
 
     def _kind(self, n_outputs):
-        return {"kind": _native.KINDS["hadamard"]}
+        return {"kind": "hadamard"}
 
 
 class SubsampleProjection(_Projection):
@@ -232,14 +231,13 @@ class SubsampleProjection(_Projection):
     """
 
     def __init__(self, n_components="log", *, replace=False, random_state=None):
-        super().__init__(n_components, random_state=random_state)
-        self.replace = replace
+        store(self, locals())
 
     def _kind(self, n_outputs):
-        return {"kind": _native.KINDS["subsample_replaced" if self.replace else "subsample"]}
+        return {"kind": "subsample_replaced" if self.replace else "subsample"}
 
 
-class PCAProjection(TransformerMixin, BaseEstimator):
+class PCAProjection(_OutputTransformer):
     """The first principal axes of the outputs, found without densifying a sparse Y.
 
     Nothing is random here: a forest uses the same axes for all its trees.
@@ -256,12 +254,7 @@ class PCAProjection(TransformerMixin, BaseEstimator):
     """
 
     def __init__(self, n_components="log"):
-        self.n_components = n_components
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        store(self, locals())
 
     def fit(self, Y, y=None):
         """Find the axes of Y.
@@ -275,9 +268,7 @@ class PCAProjection(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        from sklearn.decomposition import PCA
-
-        Y = validate_data(self, Y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        Y = self._read(Y, reset=True)
         m = resolve_components(self.n_components, *Y.shape)
         if m > min(Y.shape):
             raise ValueError(
@@ -291,15 +282,6 @@ class PCAProjection(TransformerMixin, BaseEstimator):
         self.components_, self.mean_, self.n_components_ = pca.components_, pca.mean_, m
         return self
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components_
-
-    def get_feature_names_out(self, input_features=None):
-        """Names of the components."""
-        check_is_fitted(self)
-        return np.array([f"pcaprojection{i}" for i in range(self.n_components_)], dtype=object)
-
     def transform(self, Y):
         """Coordinates of the centred Y on the axes.
 
@@ -312,7 +294,7 @@ class PCAProjection(TransformerMixin, BaseEstimator):
         Z : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        Y = validate_data(self, Y, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        Y = self._read(Y, reset=False)
         return np.asarray(Y @ self.components_.T) - self.mean_ @ self.components_.T
 
 
@@ -334,8 +316,9 @@ def resolve_projection(projection: Any, n_components: Any, Y: Any, *, seed: int,
     -------
     spec : library's projection or None
     target : ndarray or None
-        The projected outputs, where Python computes them (PCA, objects of other libraries).
+        The projected outputs, where Python computes them (PCA, other transformers).
     """
+    resolve_components(n_components, *Y.shape)
     if projection is None:
         return None, None
     if isinstance(projection, str):
@@ -350,15 +333,15 @@ def resolve_projection(projection: Any, n_components: Any, Y: Any, *, seed: int,
     if isinstance(projection, _Projection):
         return projection.spec(*Y.shape, seed=seed, shared=shared), None
     if hasattr(projection, "transform"):
-        from sklearn.base import clone
-
         Z = clone(projection).fit_transform(Y)
         return None, check_array(Z, dtype=np.float64, input_name="projected y")
-    matrix = check_array(projection, dtype=np.float64, input_name="projection")
-    if matrix.shape[1] != Y.shape[1]:
+    if sparse.issparse(projection):
+        projection = projection.toarray()
+    matrix = np.asarray(projection)
+    if matrix.ndim != 2 or len(matrix) < 1 or matrix.shape[1] != Y.shape[1]:
         raise ValueError(
-            f"projection must have a column for each of the {Y.shape[1]} outputs, "
-            f"got shape {matrix.shape}"
+            f"projection must have a row at least and a column for each of the {Y.shape[1]} "
+            f"outputs, got shape {matrix.shape}"
         )
-    kind = _native.KINDS["matrix"]
-    return _native.projection_struct(kind, matrix.shape[0], shared=True, matrix=matrix), None
+    matrix = check_array(matrix, dtype=np.float64, order="C", input_name="projection")
+    return _native.Projection("matrix", len(matrix), shared=True, matrix=matrix), None

@@ -52,9 +52,9 @@ int main(int argc, char **argv) {
   must(rpo_options_set(options, RPO_OPT_MAX_FEATURES, 3, &err), &err);
   must(rpo_features_new(&X, 0, &control, &features, &err), &err);
   /* Splits are searched among 5 random components, the leaves hold all 30 outputs. */
-  must(rpo_forest_fit(options, features, &Y, NULL, NULL, NULL, &projection, &control, &forest,
-                      &err),
-       &err);
+  must(
+      rpo_forest_fit(options, features, &Y, NULL, NULL, NULL, &projection, &control, &forest, &err),
+      &err);
   must(rpo_forest_save(forest, path, NULL, 0, &err), &err);
   must(rpo_forest_load(path, &loaded, &err), &err);
   printf("%lld trees, %lld bytes\n", (long long)rpo_forest_trees(loaded),

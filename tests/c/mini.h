@@ -17,8 +17,7 @@ static char mini_where[200] = ""; /* which case of a loop is running */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
-static inline void
-mini_context(const char *format, ...) {
+static inline void mini_context(const char *format, ...) {
   va_list args;
   va_start(args, format);
   (void)vsnprintf(mini_where, sizeof mini_where, format, args);

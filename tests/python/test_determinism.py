@@ -1,0 +1,156 @@
+"""The same seed gives the same bits: threads, instruction sets, batches."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import pyrpo
+
+# Fits models of all kinds and prints a digest of each: bytes and predictions.
+SCRIPT = """
+import hashlib, sys
+import numpy as np
+from scipy import sparse
+import pyrpo
+
+rng = np.random.default_rng(0)
+n, p, d = 400, 30, 120
+X = rng.normal(size=(n, p)).astype(np.float32)
+X[rng.random(X.shape) < 0.02] = np.nan
+S = sparse.random_array((n, 80), density=0.1, rng=rng, format="csr")
+L = sparse.csr_array((rng.random((n, d)) < 0.03).astype(float))
+R = rng.normal(size=(n, 9)) + np.nan_to_num(X[:, :1])
+w = rng.random(n)
+c = rng.integers(0, 30, n)
+kinds = [
+    (pyrpo.RandomForestClassifier, {}, X, L, None),
+    (pyrpo.RandomForestClassifier, {"projection": "gaussian", "n_components": 5}, S, L, None),
+    (pyrpo.RandomForestClassifier, {"projection": "sparse", "max_depth": 4}, X, L, w),
+    (pyrpo.RandomForestClassifier, {"projection": "hadamard"}, X, L.toarray(), None),
+    (pyrpo.RandomForestClassifier, {}, S, c, w),
+    (pyrpo.ExtraTreesClassifier, {"projection": "achlioptas", "max_leaf_nodes": 20}, S, L, None),
+    (pyrpo.RandomForestRegressor, {"max_features": 0.3, "min_samples_leaf": 3}, X, R, w),
+    (pyrpo.ExtraTreesRegressor, {"ccp_alpha": 0.01}, X, R, None),
+    (pyrpo.ExtraTreesRegressor, {"projection": "gaussian", "n_components": 3}, S, R, w),
+]
+for cls, options, A, Y, weight in kinds:
+    model = cls(12, random_state=7, n_jobs=int(sys.argv[1]), **options).fit(A, Y, weight)
+    predict = getattr(model, "predict_proba", model.predict)
+    parts = [model._model.dump(), predict(A), *model.predict_topk(A, 2), model.weights(A).data
+             if model._model.has_rows else np.empty(0), model.feature_importances_]
+    digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in parts))
+    print(cls.__name__, options, digest.hexdigest()[:16])
+"""
+
+
+def digests(tmp_path, n_jobs=1, **environment):
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(n_jobs)],
+        env=os.environ | environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    return digests(tmp_path_factory.mktemp("reference"))
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3, 8])
+def test_threads(reference, tmp_path, n_jobs):
+    assert digests(tmp_path, n_jobs) == reference
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"RPO_ISA": "baseline"},
+        {"RPO_ISA": "avx2"},
+        {"RPO_ISA": "avx512"},
+        {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F,-FMA4"},
+        {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2_Usable,-FMA_Usable"},
+        {"OMP_NUM_THREADS": "2"},
+        {"OMP_NUM_THREADS": "1"},
+        {"OPENBLAS_CORETYPE": "Haswell"},
+    ],
+    ids=lambda e: ",".join(f"{k}={v}" for k, v in e.items()),
+)
+def test_environment(reference, tmp_path, environment):
+    assert digests(tmp_path, 4, **environment) == reference
+
+
+def test_instruction_sets_are_picked(tmp_path):
+    def name(value):
+        code = "from pyrpo import _native; print(_native.instruction_set())"
+        environment = os.environ | {"RPO_ISA": value}
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return run.stdout.strip()
+
+    assert name("baseline") == "baseline"
+    assert name("avx2") in ("avx2", "baseline")
+
+
+def models():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 8))
+    labels = (rng.random((300, 40)) < 0.1).astype(float)
+    holes = labels.copy()
+    holes[rng.random(holes.shape) < 0.2] = np.nan
+    real = rng.normal(size=(300, 5))
+    classifier, regressor = pyrpo.RandomForestClassifier, pyrpo.ExtraTreesRegressor
+    yield X, classifier(15, random_state=0).fit(X, sparse.csr_array(labels))
+    yield X, classifier(15, random_state=0).fit(X, holes)
+    yield X, classifier(15, max_depth=3, random_state=0).fit(X, labels)
+    yield X, regressor(15, random_state=0).fit(X, real)
+    yield X, regressor(15, max_depth=3, random_state=0).fit(X, real)
+
+
+def test_a_batch_is_its_rows():
+    for X, model in models():
+        predict = getattr(model, "predict_proba", model.predict)
+        whole = predict(X)
+        np.testing.assert_array_equal(whole, np.vstack([predict(X[i : i + 1]) for i in range(300)]))
+        np.testing.assert_array_equal(whole, np.vstack([predict(X[:7]), predict(X[7:])]))
+        np.testing.assert_array_equal(whole[::-1], predict(X[::-1]))
+        np.testing.assert_array_equal(whole, predict(np.asfortranarray(X)))
+        np.testing.assert_array_equal(whole, predict(sparse.csr_array(X)))
+        labels, scores = model.predict_topk(X, 4)
+        np.testing.assert_array_equal(scores, -np.sort(-whole, axis=1)[:, :4])
+        np.testing.assert_array_equal(np.take_along_axis(whole, labels, 1), scores)
+
+
+def test_fits_repeat():
+    X, Y = np.random.default_rng(0).normal(size=(2, 100, 4))
+    model = pyrpo.RandomForestRegressor(5, random_state=3, projection="gaussian")
+    first = hashlib.sha256(model.fit(X, Y)._model.dump().tobytes()).hexdigest()
+    assert hashlib.sha256(model.fit(X, Y)._model.dump().tobytes()).hexdigest() == first
+    other = model.set_params(random_state=4).fit(X, Y)
+    assert hashlib.sha256(other._model.dump().tobytes()).hexdigest() != first
+    shared = np.random.RandomState(0)
+    model.set_params(random_state=shared)
+    assert not np.array_equal(model.fit(X, Y).predict(X), model.fit(X, Y).predict(X))
+
+
+def test_trees_do_not_depend_on_how_many_there_are():
+    X, Y = np.random.default_rng(0).normal(size=(2, 100, 4))
+    few = pyrpo.RandomForestRegressor(3, random_state=3).fit(X, Y)
+    many = pyrpo.RandomForestRegressor(9, random_state=3).fit(X, Y)
+    np.testing.assert_array_equal(few.apply(X), many.apply(X)[:, :3])

@@ -1,0 +1,622 @@
+"""What forests offer besides growing: parameters, attributes, keeping, scikit-learn's tools."""
+
+import copy
+import io
+import pickle
+import subprocess
+import sys
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.metrics import (
+    accuracy_score,
+    f1_score,
+    label_ranking_average_precision_score,
+    mean_squared_error,
+    r2_score,
+)
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import pyrpo
+from pyrpo.projection import GaussianProjection
+
+FORESTS = [
+    pyrpo.RandomForestClassifier,
+    pyrpo.RandomForestRegressor,
+    pyrpo.ExtraTreesClassifier,
+    pyrpo.ExtraTreesRegressor,
+]
+TREES = [pyrpo.DecisionTreeClassifier, pyrpo.DecisionTreeRegressor]
+
+
+def data(n=200, d=8, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    scores = X @ np.random.default_rng(5).normal(size=(6, d))
+    return X, (scores > 1).astype(int)
+
+
+def same_model(a, b):
+    return np.array_equal(a._model.dump(), b._model.dump())
+
+
+# ---- out of bag ----
+
+
+def slow_oob(forest, X, weight=None):
+    """Mean over the trees that did not draw a row, told from their leaves' training rows."""
+    total, count = 0.0, np.zeros(len(X))
+    for tree in forest.estimators_:
+        drawn = np.zeros(len(X), dtype=bool)
+        drawn[np.unique(tree.weights(X).indices)] = True
+        predict = getattr(tree, "predict_proba", tree.predict)
+        total = total + np.where(drawn[:, None], 0.0, predict(X).reshape(len(X), -1))
+        count += ~drawn
+    with np.errstate(invalid="ignore"):
+        return total / count[:, None]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_oob_predictions(weighted):
+    X, Y = data()
+    weight = np.random.default_rng(0).random(len(X)) if weighted else None
+    forest = pyrpo.RandomForestRegressor(30, oob_score=True, random_state=0)
+    forest.fit(X, sparse.csr_array(Y), weight)
+    np.testing.assert_allclose(forest.oob_prediction_, slow_oob(forest, X), atol=1e-12)
+    assert forest.oob_score_ == r2_score(Y, forest.oob_prediction_)
+
+
+def test_oob_scores():
+    X, Y = data()
+    forest = pyrpo.RandomForestClassifier(40, random_state=0, oob_score=True).fit(X, Y)
+    p = forest.oob_decision_function_
+    np.testing.assert_allclose(p, slow_oob(forest, X), atol=1e-12)
+    assert forest.oob_score_ == accuracy_score(Y, p > 0.5)
+    for y in (Y, sparse.csr_array(Y), pd.DataFrame(Y)):
+        forest.set_params(oob_score="lrap").fit(X, y)
+        assert forest.oob_score_ == label_ranking_average_precision_score(Y, p)
+        forest.set_params(oob_score=lambda t, q: f1_score(t, q, average="micro")).fit(X, y)
+        assert forest.oob_score_ == f1_score(Y, p > 0.5, average="micro")
+    classes = np.array(["no", "yes"])[Y[:, 0]]
+    forest.set_params(oob_score=True).fit(X, classes)
+    guess = forest.classes_[forest.oob_decision_function_.argmax(axis=1)]
+    assert forest.oob_score_ == accuracy_score(classes, guess)
+    assert not hasattr(forest.set_params(oob_score=False).fit(X, Y), "oob_score_")
+
+
+def test_oob_of_one_output_and_few_trees():
+    X, Y = data()
+    forest = pyrpo.RandomForestRegressor(40, oob_score=mean_squared_error, random_state=0)
+    forest.fit(X, X[:, 0])
+    assert forest.oob_prediction_.shape == (len(X),)
+    assert forest.oob_score_ == mean_squared_error(X[:, 0], forest.oob_prediction_)
+    with pytest.warns(UserWarning, match="no out-of-bag tree"):
+        forest.set_params(n_estimators=2).fit(X, Y)
+    assert np.isnan(forest.oob_prediction_).any()
+    assert np.isfinite(forest.oob_score_)
+
+
+# ---- growing on ----
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_warm_start(cls):
+    X, Y = data()
+    options = {"random_state": 3, "projection": "gaussian", "max_features": 2}
+    whole = cls(20, **options).fit(X, Y)
+    grown = cls(10, warm_start=True, **options).fit(X, Y)
+    assert len(grown.set_params(n_estimators=20).fit(X, Y)) == 20
+    assert same_model(whole, grown)
+    before = grown._model
+    with pytest.warns(UserWarning, match="does not fit new trees"):
+        grown.fit(X, Y)
+    assert grown._model is before
+    with pytest.raises(ValueError, match="n_estimators=5"):
+        grown.set_params(n_estimators=5).fit(X, Y)
+    assert len(grown) == 20
+
+
+def test_warm_start_of_shallow_trees_and_oob():
+    X, Y = data()
+    options = {"random_state": 3, "oob_score": True, "max_depth": 3}
+    whole = pyrpo.RandomForestClassifier(40, **options).fit(X, Y)
+    grown = pyrpo.RandomForestClassifier(30, warm_start=True, **options).fit(X, Y)
+    grown.set_params(n_estimators=40).fit(X, Y)
+    # The first 30 trees were kept as a table of leaf values, all 40 would be kept as rows.
+    np.testing.assert_allclose(whole.predict_proba(X), grown.predict_proba(X), atol=1e-12)
+    np.testing.assert_allclose(
+        whole.oob_decision_function_, grown.oob_decision_function_, atol=1e-12
+    )
+
+
+def test_warm_start_refuses_other_data():
+    X, Y = data()
+    forest = pyrpo.RandomForestClassifier(5, warm_start=True).fit(X, Y)
+    before = forest.predict_proba(X)
+    forest.set_params(n_estimators=8)
+    for A, B in ((X[:-1], Y[:-1]), (X[:, 1:], Y), (X, Y[:, 1:]), (X, 1 - Y), (X, Y[:, 0])):
+        with pytest.raises(ValueError, match=r"warm_start|same data"):
+            forest.fit(A, B)
+    np.testing.assert_array_equal(forest.predict_proba(X), before)
+
+
+# ---- sampling and weights ----
+
+
+def test_max_samples():
+    X, Y = data()
+    for value, draws in ((10, 10), (0.25, 50), (1.0, 200), (None, 200)):
+        forest = pyrpo.RandomForestRegressor(5, max_samples=value, random_state=0).fit(X, Y)
+        for tree in forest.estimators_:
+            assert tree.tree_.weighted_n_node_samples[0] == draws
+    weight = np.full(200, 0.5)
+    forest = pyrpo.RandomForestRegressor(5, max_samples=0.5, random_state=0).fit(X, Y, weight)
+    assert forest.estimators_[0].tree_.weighted_n_node_samples[0] == 50
+
+
+def test_bootstraps_draw_by_weight():
+    X, Y = data(d=60)
+    weight = np.zeros(200)
+    weight[:50], weight[50:100] = 1.0, 3.0
+    drawn = np.zeros(200)
+    grown = pyrpo.RandomForestRegressor(200, random_state=0).fit(X, sparse.csr_array(Y), weight)
+    for tree in grown.estimators_:
+        drawn[np.unique(tree.weights(X).indices)] += 1
+    assert drawn[100:].sum() == 0
+    n = 200
+    for rows, w in ((slice(0, 50), 1.0), (slice(50, 100), 3.0)):
+        share = 1 - (1 - w / weight.sum()) ** n
+        assert drawn[rows].mean() / 200 == pytest.approx(share, abs=0.02)
+
+
+def test_class_weight():
+    from sklearn.utils.class_weight import compute_sample_weight
+
+    X, Y = data()
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-1, 1])]
+    for labels, kinds in (
+        (y, ["balanced", {"a": 2.0, "b": 1.0, "c": 0.5}]),
+        (Y, ["balanced", [{0: 1.0, 1: 1.5 + j} for j in range(8)]]),
+    ):
+        for kind in kinds:
+            weight = compute_sample_weight(kind, labels)
+            own = np.random.default_rng(0).random(len(X))  # without ties
+            options = {"min_samples_leaf": 10}
+            a = pyrpo.DecisionTreeClassifier(**options, class_weight=kind).fit(X, labels, own)
+            b = pyrpo.DecisionTreeClassifier(**options).fit(X, labels, own * weight)
+            np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-9)
+
+
+def test_balanced_subsample_is_balanced():
+    X, Y = data()
+    a, b = (
+        pyrpo.RandomForestClassifier(5, class_weight=kind, random_state=0).fit(X, Y)
+        for kind in ("balanced", "balanced_subsample")
+    )
+    assert same_model(a, b)
+
+
+@pytest.mark.parametrize("cls", FORESTS + TREES)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_weights_give_the_prediction(cls, container):
+    X, Y = data(d=60)
+    if cls in TREES:
+        container = sparse.csr_array  # a single tree's table is smaller than a dense Y
+    model = cls(random_state=0).fit(X, container(Y))
+    new, _ = data(seed=1)
+    W = model.weights(new)
+    assert W.shape == (200, 200)
+    assert W.has_sorted_indices
+    np.testing.assert_allclose(W.sum(axis=1), 1.0)
+    predict = getattr(model, "predict_proba", model.predict)
+    np.testing.assert_allclose(W @ Y, predict(new), atol=1e-12)
+
+
+def test_weights_of_models_that_keep_a_table():
+    X, Y = data(3000, d=2)
+    model = pyrpo.RandomForestRegressor(20, max_depth=2, random_state=0).fit(X, Y)
+    assert not model._model.has_rows
+    with pytest.raises(ValueError, match="table of values"):
+        model.weights(X)
+
+
+# ---- labels ----
+
+
+def test_threshold():
+    X, Y = data()
+    p = pyrpo.RandomForestClassifier(20, random_state=0).fit(X, Y).predict_proba(X)
+    for threshold in (0.2, 0.0, 1.0, np.linspace(0.1, 0.8, 8)):
+        forest = pyrpo.RandomForestClassifier(20, random_state=0, threshold=threshold).fit(X, Y)
+        np.testing.assert_array_equal(forest.predict(X), p > threshold)
+        assert forest.predict(X).dtype == np.int64
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_threshold_out_of_bag(missing):
+    X, Y = data()
+    y = Y.astype(float)
+    if missing:
+        y[np.random.default_rng(0).random(y.shape) < 0.1] = np.nan
+    forest = pyrpo.RandomForestClassifier(50, random_state=0, threshold="oob").fit(X, y)
+    assert not hasattr(forest, "oob_score_")
+    again = pyrpo.RandomForestClassifier(50, random_state=0)
+    again.set_params(oob_score=lambda t, q: 0.0).fit(X, y)
+    p, seen = again.oob_decision_function_, ~np.isnan(y)
+    f1 = [f1_score(y[seen], p[seen] >= t) for t in np.linspace(0, 1, 201)]
+    chosen = f1_score(y[seen], p[seen] >= forest.threshold_)
+    assert chosen == pytest.approx(max(f1), abs=0.005)
+    with pytest.raises(ValueError, match="bootstrap=True"):
+        pyrpo.ExtraTreesClassifier(threshold="oob").fit(X, Y)
+
+
+def test_a_half_is_not_more_than_a_half():
+    """Probabilities of exactly one half, of any number of rows, are not predicted."""
+    for n in (2, 6, 10, 14, 22, 98):
+        X = np.zeros((n, 1))
+        Y = np.zeros((n, 3))
+        Y[: n // 2, 0] = Y[:, 1] = 1
+        model = pyrpo.RandomForestClassifier(7, bootstrap=False).fit(X, Y)
+        np.testing.assert_array_equal(model.predict_proba(X), np.tile([0.5, 1, 0], (n, 1)))
+        np.testing.assert_array_equal(model.predict(X), np.tile([0, 1, 0], (n, 1)))
+
+
+@pytest.mark.parametrize("cls", FORESTS + TREES)
+def test_predict_topk(cls):
+    X, Y = data()
+    model = cls(random_state=0).fit(X, Y)
+    scores = getattr(model, "predict_proba", model.predict)(X)
+    labels, best = model.predict_topk(X, 3)
+    assert labels.shape == best.shape == (200, 3)
+    np.testing.assert_allclose(best, -np.sort(-scores, axis=1)[:, :3], atol=1e-12)
+    np.testing.assert_allclose(best, np.take_along_axis(scores, labels, axis=1), atol=1e-12)
+    assert model.predict_topk(X, 8)[0].shape == (200, 8)
+
+
+def test_predict_topk_of_classes():
+    X, _ = data()
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-1, 1])]
+    model = pyrpo.RandomForestClassifier(11, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict_topk(X, 1)[0][:, 0], model.predict(X))
+
+
+def test_shapes_and_classes():
+    X, Y = data()
+    model = pyrpo.RandomForestClassifier(3, random_state=0).fit(X, Y)
+    assert model.n_outputs_ == 8
+    assert model.n_classes_ == [2] * 8
+    np.testing.assert_array_equal(model.classes_, np.arange(8))
+    assert model.predict_proba(X).shape == (200, 8)
+    assert 0 <= model.score(X, Y) <= 1
+    assert model.score(X, sparse.csr_array(Y)) == model.score(X, Y)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    model.fit(X, Y[:, 0])
+    assert model.n_outputs_ == 1
+    assert model.n_classes_ == 2
+    assert model.predict_proba(X).shape == (200, 2)
+    one = pyrpo.RandomForestRegressor(3).fit(X, Y[:, :1].astype(float))
+    assert one.predict(X).shape == (200, 1)
+    assert one.fit(X, Y[:, 0]).predict(X).shape == (200,)
+    constant = pyrpo.RandomForestClassifier(3).fit(X, np.zeros((200, 4)))
+    assert not constant.predict_proba(X).any()
+
+
+# ---- trees of a forest ----
+
+
+@pytest.mark.parametrize("cls", FORESTS)
+def test_estimators(cls):
+    X, Y = data()
+    forest = cls(7, random_state=0, min_samples_leaf=2).fit(X, Y)
+    assert len(forest.estimators_) == len(forest) == 7
+    trees = list(forest.estimators_)
+    predict = [getattr(t, "predict_proba", t.predict)(X) for t in trees]
+    whole = getattr(forest, "predict_proba", forest.predict)(X)
+    np.testing.assert_allclose(np.mean(predict, axis=0), whole, atol=1e-12)
+    np.testing.assert_array_equal(forest.apply(X), np.stack([t.apply(X) for t in trees], axis=1))
+    path, starts = forest.decision_path(X)
+    for i, tree in enumerate(trees):
+        assert (path[:, starts[i] : starts[i + 1]] != tree.decision_path(X)).nnz == 0
+        assert tree.min_samples_leaf == 2
+        assert tree.get_n_leaves() == len(np.unique(forest.apply(X)[:, i])) or forest.bootstrap
+    importances = np.mean([t.feature_importances_ for t in trees], axis=0)
+    np.testing.assert_allclose(forest.feature_importances_, importances, atol=1e-12)
+    assert forest.feature_importances_.sum() == pytest.approx(1)
+    assert [t.get_depth() for t in forest.estimators_[1:3]] == [t.get_depth() for t in trees[1:3]]
+    assert forest[-1].get_depth() == trees[6].get_depth()
+    with pytest.raises(IndexError):
+        forest.estimators_[7]
+    assert is_classifier(forest) == is_classifier(trees[0])
+    assert is_regressor(forest) == is_regressor(trees[0])
+
+
+def test_tree_arrays():
+    X, Y = data()
+    tree = pyrpo.DecisionTreeClassifier(random_state=0).fit(X, Y).tree_
+    assert tree.value.shape == (tree.node_count, 8, 2)
+    np.testing.assert_allclose(tree.value.sum(axis=2), 1)
+    assert tree.n_leaves == (tree.children_left < 0).sum()
+    assert tree.n_features == 6
+    assert tree.n_outputs == 8
+    assert not tree.feature.flags.writeable
+    regressor = pyrpo.DecisionTreeRegressor().fit(X, Y)
+    np.testing.assert_allclose(
+        regressor.tree_.value[regressor.apply(X), :, 0], regressor.predict(X), atol=1e-12
+    )
+    classes = pyrpo.DecisionTreeClassifier().fit(X, Y[:, 0]).tree_
+    assert classes.value.shape == (classes.node_count, 1, 2)
+
+
+def test_importances_under_a_projection_point_at_the_inputs_that_matter():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 10))
+    Y = X[:, [0]] * rng.normal(size=(1, 50))
+    forest = pyrpo.RandomForestRegressor(10, projection="gaussian", random_state=0).fit(X, Y)
+    assert forest.feature_importances_.argmax() == 0
+
+
+# ---- work and display ----
+
+
+def test_n_jobs_and_joblib_context():
+    from pyrpo._native import threads
+
+    assert threads(None) == 1
+    assert threads(3) in (1, 2, 3)
+    with joblib.parallel_config(backend="threading", n_jobs=2):
+        assert threads(None) in (1, 2)
+    X, Y = data()
+    with pytest.raises(ValueError, match="n_jobs"):
+        pyrpo.RandomForestRegressor(2, n_jobs=0).fit(X, Y)
+
+
+def test_omp_num_threads_limits(monkeypatch):
+    from pyrpo._native import threads
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert threads(8) == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "not a number")
+    assert threads(2) >= 1
+
+
+def test_verbose_shows_a_bar(capsys):
+    X, Y = data()
+    pyrpo.RandomForestRegressor(5).fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+    pyrpo.RandomForestRegressor(5, verbose=1).fit(X, Y)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "RandomForestRegressor" in captured.err
+    assert "5/5" in captured.err
+
+
+# ---- keeping ----
+
+
+@pytest.mark.parametrize("cls", FORESTS + TREES)
+def test_pickle_and_copies(cls):
+    X, Y = data()
+    model = cls(random_state=0).fit(X, Y)
+    buffer = io.BytesIO()
+    joblib.dump(model, buffer)
+    buffer.seek(0)
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), joblib.load(buffer)):
+        assert same_model(again, model)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert not hasattr(clone(model), "n_features_in_")
+
+
+def test_joblib_memory_maps(tmp_path):
+    X, Y = data()
+    model = pyrpo.RandomForestClassifier(random_state=0).fit(X, Y)
+    joblib.dump(model, tmp_path / "model.joblib")
+    joblib.dump((X, Y), tmp_path / "data.joblib")
+    again = joblib.load(tmp_path / "model.joblib", mmap_mode="r")
+    mapped_X, mapped_Y = joblib.load(tmp_path / "data.joblib", mmap_mode="r")
+    assert not mapped_X.flags.writeable
+    np.testing.assert_array_equal(again.predict(mapped_X), model.predict(X))
+    assert same_model(clone(model).fit(mapped_X, mapped_Y), model)
+
+
+@pytest.mark.parametrize("cls", FORESTS + TREES)
+def test_save_and_load(cls, tmp_path):
+    X, Y = data()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = cls(random_state=0, projection="gaussian", output_scale=np.ones(8)).fit(frame, Y)
+    model.save(tmp_path / "model.rpo")
+    again = pyrpo.load(tmp_path / "model.rpo")
+    assert type(again) is cls
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(again.feature_names_in_, model.feature_names_in_)
+    for name, value in model.get_params().items():
+        np.testing.assert_array_equal(again.get_params()[name], value)
+    assert same_model(clone(again).fit(frame, Y), model)
+    again.save(str(tmp_path / "again.rpo"))
+    assert (tmp_path / "again.rpo").read_bytes() == (tmp_path / "model.rpo").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"class_weight": {0: 1.0, 1: 2.0}},
+        {"random_state": np.random.RandomState(0)},
+        {"projection": GaussianProjection(3, random_state=4)},
+        {"projection": np.eye(2)},
+        {"threshold": np.float64(0.3), "max_depth": np.int64(3)},
+        {"oob_score": accuracy_score},
+    ],
+    ids=lambda o: ",".join(o),
+)
+def test_parameters_are_saved(options, tmp_path):
+    X, Y = data()
+    model = pyrpo.RandomForestClassifier(30, **options).fit(X, Y[:, 0])
+    model.save(tmp_path / "model.rpo")
+    again = pyrpo.load(tmp_path / "model.rpo")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.class_weight == model.class_weight
+    if "projection" in options:
+        assert repr(again.projection) == repr(model.projection)
+    clone(again).fit(X, Y[:, 0])
+
+
+@pytest.mark.parametrize("classes", [np.array(["x", "y"]), np.array([3, -1]), [True, False]])
+def test_classes_are_saved(classes, tmp_path):
+    X, Y = data()
+    model = pyrpo.RandomForestClassifier(3).fit(X, np.array(classes)[Y[:, 0]])
+    model.save(tmp_path / "model.rpo")
+    again = pyrpo.load(tmp_path / "model.rpo")
+    assert again.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_save_needs_a_fit_and_a_place(tmp_path):
+    from sklearn.exceptions import NotFittedError
+
+    model = pyrpo.RandomForestRegressor(3)
+    with pytest.raises(NotFittedError):
+        model.save(tmp_path / "model.rpo")
+    model.fit(*data())
+    with pytest.raises(OSError, match=r"model\.rpo"):
+        model.save(tmp_path / "no such folder" / "model.rpo")
+    with pytest.raises(OSError, match=r"nothing\.rpo"):
+        pyrpo.load(tmp_path / "nothing.rpo")
+
+
+# ---- scikit-learn's tools ----
+
+
+def test_model_selection():
+    X, Y = data()
+    search = GridSearchCV(
+        pyrpo.RandomForestClassifier(5, random_state=0),
+        {"n_components": [1, 3], "projection": ["gaussian", GaussianProjection(2)]},
+        cv=2,
+        n_jobs=2,
+    ).fit(X, Y)
+    assert search.best_estimator_.predict(X).shape == Y.shape
+    scores = cross_val_score(pyrpo.ExtraTreesRegressor(5, random_state=0), X, Y, cv=3)
+    assert np.isfinite(scores).all()
+
+
+def test_get_and_set_params():
+    model = pyrpo.ExtraTreesClassifier(projection=GaussianProjection(3))
+    assert model.get_params()["projection__n_components"] == 3
+    model.set_params(projection__n_components=5)
+    assert model.projection.n_components == 5
+    assert repr(pyrpo.RandomForestRegressor(3, projection="pca")) == (
+        "RandomForestRegressor(n_estimators=3, projection='pca')"
+    )
+
+
+@pytest.mark.parametrize("cls", FORESTS + TREES)
+def test_docstrings_name_every_parameter(cls):
+    for name in cls().get_params():
+        assert f"\n    {name} : " in cls.__doc__
+    assert "{" not in cls.__doc__
+
+
+# ---- kinds of input ----
+
+
+def test_data_frames():
+    X, Y = data()
+    names = list("abcdef")
+    model = pyrpo.RandomForestClassifier(5, random_state=0)
+    plain = model.fit(X, Y).predict_proba(X)
+    for frame, target in (
+        (pd.DataFrame(X, columns=names), pd.DataFrame(Y)),
+        (pl.DataFrame(X, schema=names), pl.DataFrame(Y)),
+    ):
+        model.fit(frame, target)
+        np.testing.assert_array_equal(model.feature_names_in_, names)
+        np.testing.assert_array_equal(model.predict_proba(frame), plain)
+    model.fit(X, pd.Series(Y[:, 0]).astype("category"))
+    np.testing.assert_array_equal(model.classes_, [0, 1])
+    with pytest.raises(ValueError, match="feature names"):
+        model.fit(frame, Y).predict(pd.DataFrame(X, columns=list("abcdeg")))
+
+
+def variants(a):
+    yield np.asfortranarray(a)
+    yield a.astype(np.float32)
+    readonly = a.copy()
+    readonly.flags.writeable = False
+    yield readonly
+    yield np.repeat(np.repeat(a, 2, axis=0), 3, axis=1)[::2, ::3]
+    yield a[::-1][::-1]
+    yield np.ascontiguousarray(a[:, ::-1])[:, ::-1]
+    for container in (sparse.csr_array, sparse.csc_array, sparse.csr_matrix, sparse.coo_array):
+        yield container(a)
+    wide = sparse.csr_array(a)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    yield wide
+    yield sparse.csr_array(a.astype(np.float32))
+
+
+def test_all_kinds_of_X_and_Y_give_the_same_model():
+    X, Y = data()
+    X = np.round(X * 8) / 8  # exact in float32
+    X[X == 0] = 0.125
+    Y = Y.astype(float)
+    plain = pyrpo.RandomForestClassifier(5, random_state=0).fit(X, Y)
+    p = plain.predict_proba(X)
+    for A in variants(X):
+        model = clone(plain).fit(A, Y)
+        np.testing.assert_allclose(model.predict_proba(X), p, atol=1e-12)
+        np.testing.assert_array_equal(plain.predict_proba(A), p)
+    regressor = pyrpo.RandomForestRegressor(5, random_state=0).fit(X, Y)
+    for B in variants(Y):
+        np.testing.assert_array_equal(clone(plain).fit(X, B).predict_proba(X), p)
+        np.testing.assert_allclose(
+            clone(regressor).fit(X, B).predict(X), regressor.predict(X), atol=1e-12
+        )
+    for kind in (int, bool, np.int8):
+        np.testing.assert_array_equal(clone(plain).fit(X, Y.astype(kind)).predict_proba(X), p)
+    np.testing.assert_array_equal(clone(plain).fit(X.tolist(), Y.tolist()).predict_proba(X), p)
+    whole = (X * 8).astype(np.int64)
+    clone(plain).fit(whole, Y).predict(whole)
+    clone(plain).fit(X > 0, Y).predict(X > 0)
+
+
+def test_unsorted_and_repeated_sparse_entries():
+    X, Y = data()
+    X = np.round(X * 8) / 8
+    tidy = sparse.csr_array(X)
+    messy = tidy.copy()
+    for i in range(200):
+        row = slice(messy.indptr[i], messy.indptr[i + 1])
+        messy.indices[row], messy.data[row] = messy.indices[row][::-1], messy.data[row][::-1]
+    messy.has_sorted_indices = False
+    halves = sparse.csr_array(
+        (np.repeat(tidy.data / 2, 2), np.repeat(tidy.indices, 2), tidy.indptr * 2), tidy.shape
+    )
+    plain = pyrpo.RandomForestClassifier(5, random_state=0).fit(tidy, Y)
+    for other in (messy, halves):
+        stored = other.indices.copy()
+        model = clone(plain).fit(other, Y)
+        assert same_model(model, plain)
+        np.testing.assert_array_equal(model.predict(other), plain.predict(tidy))
+        np.testing.assert_array_equal(other.indices, stored)  # the caller's matrix is untouched
+    labels = sparse.csr_array(Y)
+    for i in range(200):
+        row = slice(labels.indptr[i], labels.indptr[i + 1])
+        labels.indices[row] = labels.indices[row][::-1].copy()
+    labels.has_sorted_indices = False
+    assert same_model(clone(plain).fit(tidy, labels), plain)
+
+
+def test_import_is_light(tmp_path):
+    """tqdm, pandas and matplotlib are imported when asked for only."""
+    code = (
+        "import sys, pyrpo; "
+        "print([m for m in ('tqdm', 'matplotlib', 'polars', 'pyrpo.datasets') if m in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "[]"
