@@ -34,6 +34,16 @@ void rpo_labels_release(rpo_labels *labels) {
   memset(labels, 0, sizeof *labels);
 }
 
+/* Values that are all 1 need not be kept. */
+static void drop_ones(rpo_labels *l, int64_t stored) {
+  if (l->value == NULL) return;
+  for (int64_t e = 0; e < stored; e++) {
+    if (l->value[e] != 1.0) return;
+  }
+  rpo_delete(l->value);
+  l->value = NULL;
+}
+
 rpo_status rpo_labels_new(const rpo_matrix *Y, rpo_labels *out, rpo_error *err) {
   rpo_labels l;
   memset(&l, 0, sizeof l);
@@ -59,6 +69,7 @@ rpo_status rpo_labels_new(const rpo_matrix *Y, rpo_labels *out, rpo_error *err) 
       l.index[e] = rpo_index_at(Y->indices, Y->index, e);
       if (l.value != NULL) l.value[e] = rpo_value_at(Y->data, Y->dtype, e);
     }
+    drop_ones(&l, stored);
   }
   *out = l;
   return RPO_OK;
