@@ -62,6 +62,7 @@ typedef struct fit {
   int whole; /* weights allow integer sums */
   const double *weight;
   double *sums;
+  float *values;     /* of the features, for random cuts on sums */
   rpo_target source; /* the caller's target, as read */
   rpo_target shared; /* what all trees see, when they see the same */
   rpo_projection projection;
@@ -206,6 +207,7 @@ static void fit_release(fit *f, int threads) {
   rpo_delete(f->tree);
   rpo_delete(f->row_weight);
   rpo_delete(f->sums);
+  rpo_delete(f->values);
   rpo_target_release(&f->source);
   rpo_target_release(&f->shared);
 }
@@ -302,6 +304,10 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
     RPO_GOTO(rpo_weight_sums(weight, features->rows, &f.sums, err));
   }
   RPO_GOTO(prepare_target(&f, target, projection, err));
+  if (f.grow.random_cut && (f.own || f.shared.z != NULL)) {
+    RPO_GOTO(rpo_decode(features, &f.values, err));
+    f.grow.values = f.values;
+  }
   RPO_GOTO(rpo_labels_new(labels, &leaf_labels, err));
   f.workers = rpo_new_zero(threads, (int64_t)sizeof *f.workers);
   f.tree = rpo_new_zero(f.trees, (int64_t)sizeof *f.tree);

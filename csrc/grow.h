@@ -16,6 +16,7 @@ typedef struct rpo_grow_options {
   double min_decrease;    /* of the sum of variances, times weight / total weight */
   int random_cut;
   int draw_non_constant;
+  const float *values; /* random cuts: the features' values, row after row; NULL: decode them */
 } rpo_grow_options;
 
 /* A grown tree. Inner nodes and leaves are numbered apart, each in preorder (leaves: from left to

@@ -104,8 +104,63 @@ static int is_free_pair(const rpo_grower *g, int64_t node) {
   return node == 2 && g->o.min_leaf == 1 && g->o.min_leaf_weight == 0.0;
 }
 
-/* Extra-trees on sums: one pass over the codes, one over the rows, in which rows of the right side
- * count nothing; no list is made unless the cut wins. */
+/* Extra-trees on sums: one pass over the codes, or over the values where they are at hand, one over the
+ * rows, in which rows of the right side count nothing; no list is made unless the cut wins. */
+ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,
+                                const int32_t *rows, const uint8_t *left, int64_t node) {
+  side a;
+  side_begin(kind, g, &a);
+  for (int64_t i = 0; i < node; i++) {
+    double const w = left[i] ? g->weight[rows[i]] : 0.0;
+    add_scaled(a.sum, w, g->t->z + (int64_t)rows[i] * width_of(kind, g), width_of(kind, g));
+    a.s.weight += w;
+    a.s.rows += left[i];
+  }
+  if (!side_allowed(g, frame, node, &a.s)) return -INFINITY;
+  side_close(kind, g, frame, &a);
+  return split_score(frame, &a.s);
+}
+
+static void try_left(rpo_grower *g, const rpo_frame *frame, const int32_t *rows,
+                     const uint8_t *left, int64_t node, int32_t feature, double cut,
+                     best_split *best) {
+  double score = -INFINITY;
+  FOR_KIND(g, if (is_sums(kind)) score = score_left(kind, g, frame, rows, left, node))
+  if (!(score > best->score)) return;
+  best->score = score;
+  best->feature = feature;
+  best->threshold = cut;
+  best->above = -1;
+  best->side_left = 1;
+  best->missing_left = -1;
+  best->side_rows = 0;
+  for (int64_t i = 0; i < node; i++) {
+    if (left[i]) g->best_rows[best->side_rows++] = rows[i];
+  }
+}
+
+/* Small nodes of float32 values: nothing needs decoding. Returns 1 when the feature is constant. */
+static int try_random_values(rpo_grower *g, const rpo_frame *frame, const int32_t *rows,
+                             int64_t node, int32_t feature, uint64_t path, best_split *best) {
+  float *const own = (float *)(void *)g->keys2;
+  uint8_t *const left = (uint8_t *)(own + node);
+  const float *const values = g->o.values + feature;
+  float least = INFINITY, most = -INFINITY;
+  for (int64_t i = 0; i < node; i++) {
+    float const v = values[rows[i] * g->f->cols];
+    own[i] = v;
+    least = v < least ? v : least;
+    most = v > most ? v : most;
+  }
+  if (least == most) return 1;
+  double const u = rpo_hash_uniform(g->o.seed, path, (uint64_t)feature);
+  float cut = (float)((double)least + u * ((double)most - (double)least));
+  if (!(cut < most)) cut = least;
+  for (int64_t i = 0; i < node; i++) left[i] = own[i] <= cut;
+  try_left(g, frame, rows, left, node, feature, (double)cut, best);
+  return 0;
+}
+
 #define RANGE(type)                                       \
   do {                                                    \
     const type *const code = (const type *)codes + first; \
@@ -117,32 +172,15 @@ static int is_free_pair(const rpo_grower *g, int64_t node) {
     }                                                     \
   } while (0)
 
-ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,
-                                const int32_t *rows, const int32_t *own, int64_t node,
-                                int32_t below) {
-  side a;
-  side_begin(kind, g, &a);
-  for (int64_t i = 0; i < node; i++) {
-    int const left = own[i] <= below;
-    double const w = left ? g->weight[rows[i]] : 0.0;
-    add_scaled(a.sum, w, g->t->z + (int64_t)rows[i] * width_of(kind, g), width_of(kind, g));
-    a.s.weight += w;
-    a.s.rows += left;
-  }
-  if (!side_allowed(g, frame, node, &a.s)) return -INFINITY;
-  side_close(kind, g, frame, &a);
-  return split_score(frame, &a.s);
-}
-
-/* Returns 1 when the feature is constant in the node. */
-static int try_random_sums(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, int64_t node,
-                           int32_t feature, uint64_t path, best_split *best) {
+static int try_random_codes(rpo_grower *g, const rpo_frame *frame, const int32_t *rows,
+                            int64_t node, int32_t feature, uint64_t path, best_split *best) {
   const rpo_features *const f = g->f;
   int const small = reads_rows(f, node);
   const void *const codes = small ? f->row_codes : f->codes;
   int64_t const first = small ? feature : (int64_t)feature * f->rows;
   int64_t const step = small ? f->cols : 1;
   int32_t *const own = (int32_t *)(void *)g->keys2;
+  uint8_t *const left = (uint8_t *)(own + node);
   int32_t least = INT32_MAX, most = -1;
   if (f->width == 1) {
     RANGE(uint8_t);
@@ -153,31 +191,18 @@ static int try_random_sums(rpo_grower *g, const rpo_frame *frame, const int32_t 
   }
   if (least == most) return 1;
   double cut = draw_cut(g, feature, least, most, path);
-  int32_t below = least;
-  if (node <= 128 && f->exact) { /* many reads at once instead of a chain of them */
-    const double *const value = f->high + f->bin_start[feature];
-    for (int64_t i = 0; i < node; i++) {
-      int32_t const c = own[i];
-      below = c > below && value[c] <= cut ? c : below;
-    }
-  } else {
-    below = code_below(g, feature, least, most, &cut);
-  }
-  double score = -INFINITY;
-  FOR_KIND(g, if (is_sums(kind)) score = score_left(kind, g, frame, rows, own, node, below))
-  if (!(score > best->score)) return 0;
-  best->score = score;
-  best->feature = feature;
-  best->threshold = cut;
-  best->below = below;
-  best->above = -1;
-  best->side_left = 1;
-  best->missing_left = -1;
-  best->side_rows = 0;
-  for (int64_t i = 0; i < node; i++) {
-    if (own[i] <= below) g->best_rows[best->side_rows++] = rows[i];
-  }
+  int32_t const below = code_below(g, feature, least, most, &cut);
+  for (int64_t i = 0; i < node; i++) left[i] = own[i] <= below;
+  try_left(g, frame, rows, left, node, feature, cut, best);
   return 0;
+}
+
+static int try_random_sums(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, int64_t node,
+                           int32_t feature, uint64_t path, best_split *best) {
+  if (g->o.values != NULL && reads_rows(g->f, node)) {
+    return try_random_values(g, frame, rows, node, feature, path, best);
+  }
+  return try_random_codes(g, frame, rows, node, feature, path, best);
 }
 
 static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t node,

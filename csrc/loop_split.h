@@ -219,8 +219,7 @@ static double draw_cut(const rpo_grower *g, int32_t feature, int32_t first, int3
   double const high = f->high[f->bin_start[feature] + last];
   double cut = low + rpo_hash_uniform(g->o.seed, path, (uint64_t)feature) * (high - low);
   if (f->single) cut = (double)(float)cut;
-  if (!(cut < f->low[f->bin_start[feature] + last]))
-    cut = f->high[f->bin_start[feature] + last - 1];
+  if (!(cut < f->low[f->bin_start[feature] + last])) cut = f->high[f->bin_start[feature] + first];
   return cut;
 }
 
