@@ -112,7 +112,7 @@ ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,
   side_begin(kind, g, &a);
   for (int64_t i = 0; i < node; i++) {
     double const w = left[i] ? g->weight[rows[i]] : 0.0;
-    add_scaled(a.sum, w, g->t->z + (int64_t)rows[i] * width_of(kind, g), width_of(kind, g));
+    side_add_sums(kind, g, w, rows[i], &a);
     a.s.weight += w;
     a.s.rows += left[i];
   }
