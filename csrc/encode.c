@@ -84,7 +84,7 @@ static void sort_column(column *c) {
   }
 }
 
-/* Runs of equal keys; `zeros` more zeros take part, listed nowhere. `each` may be NULL. */
+/* Runs of equal keys; `zeros` more zeros take part, listed nowhere. */
 typedef struct runs {
   int64_t count;   /* distinct values */
   uint64_t *key;   /* by run */

@@ -41,7 +41,7 @@ typedef struct rpo_node {
 typedef struct rpo_waiting {
   uint64_t path;
   double gain;
-  int32_t node, depth, middle, feature, below, above;
+  int32_t node, depth, middle, feature;
   uint8_t missing_left;
   double threshold;
 } rpo_waiting;
