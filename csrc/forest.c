@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "by_class.h"
 #include "mem.h"
 #include "projection.h"
 #include "prune.h"
@@ -52,6 +53,7 @@ rpo_status rpo_weight_sums(const double *weight, int64_t rows, double **out, rpo
 typedef struct worker {
   rpo_grower *grower;
   double *weight;
+  double *sorted_weight; /* the same, class after class */
 } worker;
 
 typedef struct fit {
@@ -62,9 +64,10 @@ typedef struct fit {
   int whole; /* weights allow integer sums */
   const double *weight;
   double *sums;
-  float *values;     /* of the features, for random cuts on sums */
-  rpo_target source; /* the caller's target, as read */
-  rpo_target shared; /* what all trees see, when they see the same */
+  float *values;       /* of the features, for random cuts on sums */
+  rpo_target source;   /* the caller's target, as read */
+  rpo_target shared;   /* what all trees see, when they see the same */
+  rpo_by_class sorted; /* the same, class after class, when that is faster */
   rpo_projection projection;
   int own; /* 1: a projection a tree (Algorithm 2) */
   worker *workers;
@@ -74,9 +77,12 @@ typedef struct fit {
 
 static rpo_status worker_start(const fit *f, worker *w, rpo_error *err) {
   if (w->grower != NULL) return RPO_OK;
-  RPO_TRY(rpo_grower_new(f->features, &f->grow, &w->grower, err));
+  const rpo_features *const features = f->grow.by_class ? &f->sorted.features : f->features;
+  RPO_TRY(rpo_grower_new(features, &f->grow, &w->grower, err));
   w->weight = rpo_new(f->features->rows, 8);
-  return w->weight == NULL ? rpo_fail_memory(err, "a tree") : RPO_OK;
+  w->sorted_weight = f->grow.by_class ? rpo_new(f->features->rows, 8) : NULL;
+  int const failed = w->weight == NULL || (f->grow.by_class && w->sorted_weight == NULL);
+  return failed ? rpo_fail_memory(err, "a tree") : RPO_OK;
 }
 
 static void tree_weights(const fit *f, int64_t number, double *weight) {
@@ -86,6 +92,17 @@ static void tree_weights(const fit *f, int64_t number, double *weight) {
   } else {
     for (int64_t i = 0; i < rows; i++) weight[i] = f->weight == NULL ? 1.0 : f->weight[i];
   }
+}
+
+/* Grows on rows that lie class after class, and gives them their numbers back. */
+static rpo_status grow_by_class(const fit *f, worker *w, int64_t number, rpo_job *job, int thread,
+                                rpo_tree *t, rpo_error *err) {
+  const int32_t *const order = f->sorted.order;
+  for (int64_t i = 0; i < f->features->rows; i++) w->sorted_weight[i] = w->weight[order[i]];
+  RPO_TRY(rpo_grower_run(w->grower, &f->shared, w->sorted_weight, f->whole, number, job, thread, t,
+                         err));
+  for (int64_t i = 0; i < t->n_rows; i++) t->rows[i] = order[t->rows[i]];
+  return RPO_OK;
 }
 
 /* Weights of the tree's rows in the order of its leaves; NULL when all are 1. */
@@ -117,8 +134,12 @@ static rpo_status grow_tree(void *context, int64_t task, int thread, rpo_job *jo
     projection.stream = (uint64_t)number;
     RPO_GOTO(rpo_project(&projection, f->outputs, &f->source, &own, err));
   }
-  RPO_GOTO(rpo_grower_run(w->grower, f->own ? &own : &f->shared, w->weight, f->whole, number, job,
-                          thread, t, err));
+  if (f->grow.by_class) {
+    RPO_GOTO(grow_by_class(f, w, number, job, thread, t, err));
+  } else {
+    RPO_GOTO(rpo_grower_run(w->grower, f->own ? &own : &f->shared, w->weight, f->whole, number, job,
+                            thread, t, err));
+  }
   for (int64_t i = 0; i < t->n_inner; i++)
     t->impurity[i] = (float)(f->scale * (double)t->impurity[i]);
   for (int64_t i = 0; i < t->n_leaves; i++) {
@@ -198,6 +219,7 @@ static void fit_release(fit *f, int threads) {
   for (int i = 0; f->workers != NULL && i < threads; i++) {
     rpo_grower_free(f->workers[i].grower);
     rpo_delete(f->workers[i].weight);
+    rpo_delete(f->workers[i].sorted_weight);
   }
   for (int64_t t = 0; t < f->trees; t++) {
     if (f->tree != NULL) rpo_tree_release(&f->tree[t]);
@@ -210,6 +232,7 @@ static void fit_release(fit *f, int threads) {
   rpo_delete(f->values);
   rpo_target_release(&f->source);
   rpo_target_release(&f->shared);
+  rpo_by_class_release(&f->sorted);
 }
 
 static rpo_status pack(const fit *f, const rpo_labels *labels, int64_t outputs, int ratio,
@@ -307,6 +330,10 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
   if (f.grow.random_cut && (f.own || f.shared.z != NULL)) {
     RPO_GOTO(rpo_decode(features, &f.values, err));
     f.grow.values = f.values;
+  }
+  if (!f.own && rpo_by_class_pays(features, &f.shared, f.whole, &f.grow)) {
+    RPO_GOTO(rpo_by_class_sort(features, &f.shared, &f.sorted, err));
+    f.grow.by_class = 1;
   }
   RPO_GOTO(rpo_labels_new(labels, &leaf_labels, err));
   f.workers = rpo_new_zero(threads, (int64_t)sizeof *f.workers);

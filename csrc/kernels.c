@@ -49,4 +49,4 @@ static void add_columns(const double *phi, int64_t stride, const int32_t *index,
 #define TEXT(isa) TEXT_(isa)
 
 extern const rpo_kernels NAME(RPO_ISA);
-const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA), grow, leaves_of_rows, add_columns};
+const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA), HAVE_LANES, grow, leaves_of_rows, add_columns};

@@ -7,6 +7,7 @@
 
 typedef struct rpo_kernels {
   const char *name;
+  int has_lanes; /* 1: compiled with loop_classes.h */
   /* Grows the tree in g->samples[0 .. rows). */
   rpo_status (*grow)(rpo_grower *g, int64_t rows, uint64_t path);
   /* Leaf of each of `rows` dense rows (row after row, `stride` apart) in one tree. */
