@@ -127,5 +127,5 @@ format: $(STAMP)/lint-tools
 	$(VENV)/bin/clang-format -i $(C_FILES)
 
 clean:
-	rm -rf build $(VENV) demo.png .pytest_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) demo.png bias_variance.png .pytest_cache .ruff_cache .hypothesis
 	find $(PY_FILES) -name __pycache__ -type d -prune -exec rm -rf {} +
