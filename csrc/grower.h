@@ -63,7 +63,7 @@ struct rpo_grower {
   int32_t *whole_weight; /* by row, when sums are integers */
   int kind;              /* rpo_kind */
   int whole;             /* 1: integer sums */
-  double total_weight;
+  double total_weight, min_leaf_weight;
   rpo_node *nodes;
   int64_t n_nodes, node_room;
   int32_t *samples;  /* rows, a node's side by side */

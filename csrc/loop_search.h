@@ -101,7 +101,7 @@ static int try_pair(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, 
 
 /* Whether a node of two rows may be split at all, and how is a matter of taste. */
 static int is_free_pair(const rpo_grower *g, int64_t node) {
-  return node == 2 && g->o.min_leaf == 1 && g->o.min_leaf_weight == 0.0;
+  return node == 2 && g->o.min_leaf == 1 && g->min_leaf_weight == 0.0;
 }
 
 /* Extra-trees on sums: one pass over the codes, or over the values where they are at hand, one over the

@@ -52,6 +52,7 @@ enum {
   PRUNED,
   RANDOM_CUT,
   TABLE,
+  BALANCED,
   CASES
 };
 
@@ -59,7 +60,7 @@ static problem case_problem(int number) {
   dice d = {200 + (uint64_t)number};
   int64_t const n = 90;
   int const sparse = number == SPARSE || number == SPARSE_REAL || number == BINARY;
-  int const labels = number >= SPARSE && number <= SHARED;
+  int const labels = (number >= SPARSE && number <= SHARED) || number == BALANCED;
   table x, y;
   if (number == BINARY) {
     x = table_binary(&d, n, 12, 0.1);
@@ -105,6 +106,10 @@ static problem case_problem(int number) {
   if (number == PRUNED) problem_set(&p, RPO_OPT_CCP_ALPHA, 0.01);
   if (number == RANDOM_CUT) problem_set(&p, RPO_OPT_RANDOM_CUT, 1);
   if (number == TABLE) problem_set(&p, RPO_OPT_MAX_DEPTH, 1);
+  if (number == BALANCED) {
+    problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
+    problem_set(&p, RPO_OPT_BALANCE, RPO_BALANCE_LABELS);
+  }
   return p;
 }
 
