@@ -313,13 +313,14 @@ static void reading(void) {
 }
 
 /* Two threads, one of which may run out of memory: which allocation fails is chance, but the
- * failure is clean. (The counters are not atomic; the number of live blocks is not looked at.) */
+ * failure is clean. */
 static void fitting_in_parallel(void) {
   problem p = case_problem(GAUSSIAN);
   rpo_control const control = threads_of(2);
   problem_set(&p, RPO_OPT_N_TREES, 8);
   for (int64_t n = 0; n < 400; n += 7) {
     rpo_forest *out = NULL;
+    int64_t const live = rpo_mem_live;
     rpo_mem_fail_after = n;
     rpo_status const status = problem_fit(&p, &control, NULL, &out, NULL);
     rpo_mem_fail_after = -1;
@@ -327,6 +328,7 @@ static void fitting_in_parallel(void) {
     CHECK(status == RPO_ENOMEM || status == RPO_OK);
     CHECK((status == RPO_OK) == (out != NULL));
     rpo_forest_free(out);
+    CHECK_EQUAL(rpo_mem_live, live);
   }
   problem_free(&p);
 }
