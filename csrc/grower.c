@@ -302,6 +302,7 @@ rpo_status rpo_grower_run(rpo_grower *g, const rpo_target *target, const double 
     g->position[i] = (int32_t)rows;
     g->samples[rows++] = (int32_t)i;
   }
+  g->min_leaf_weight = g->o.min_leaf_share * g->total_weight;
   RPO_TRY(rpo_kernels_pick()->grow(g, rows, rpo_mix((uint64_t)tree)));
   return finish(g, rows, out, err);
 }

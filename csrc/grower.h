@@ -65,7 +65,7 @@ struct rpo_grower {
   int32_t *whole_weight; /* by row, when sums are integers */
   int kind;              /* rpo_kind */
   int whole;             /* 1: integer sums */
-  double total_weight;
+  double total_weight, min_leaf_weight;
   rpo_node *nodes;
   int64_t n_nodes, node_room;
   int32_t *samples;  /* rows, a node's side by side */
@@ -110,7 +110,7 @@ rpo_status rpo_grower_entry_room(rpo_grower *g, int64_t entries, int64_t codes);
 
 /* True when the work since the last look was enough to look again, and the caller wants to stop. */
 static inline int rpo_grower_poll(rpo_grower *g) {
-  if (g->job->stop) return 1;
+  if (rpo_stopped(g->job)) return 1;
   if (g->work < 100000) return 0;
   g->work = 0;
   return rpo_poll(g->job, g->thread);

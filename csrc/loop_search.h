@@ -101,7 +101,7 @@ static int try_pair(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, 
 
 /* Whether a node of two rows may be split at all, and how is a matter of taste. */
 static int is_free_pair(const rpo_grower *g, int64_t node) {
-  return node == 2 && g->o.min_leaf == 1 && g->o.min_leaf_weight == 0.0;
+  return node == 2 && g->o.min_leaf == 1 && g->min_leaf_weight == 0.0;
 }
 
 enum { BY_VALUE = -1 }; /* a best cut's `below` where values were compared, not codes */

@@ -70,7 +70,7 @@ static uint64_t *sort_by_code(uint64_t *keys, uint64_t *spare, int64_t count, in
 static inline int side_allowed(const rpo_grower *g, const rpo_frame *frame, int64_t node,
                                const side_sums *s) {
   return s->rows >= g->o.min_leaf && node - s->rows >= g->o.min_leaf &&
-         s->weight >= g->o.min_leaf_weight && frame->weight - s->weight >= g->o.min_leaf_weight;
+         s->weight >= g->min_leaf_weight && frame->weight - s->weight >= g->min_leaf_weight;
 }
 
 /* Whether a side beats the best so far; if so it becomes it, its rows to be saved by the caller. */

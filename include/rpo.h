@@ -108,8 +108,20 @@ typedef enum rpo_option {
   RPO_OPT_IMPURITY_SCALE = 20,
   RPO_OPT_BOOTSTRAP = 30,
   RPO_OPT_MAX_SAMPLES = 31,
+  RPO_OPT_BALANCE = 32,
   RPO_OPT_LABEL_RATIO = 40
 } rpo_option;
+
+/* Values of the option balance: weights of the rows of a tree, on top of how often its bootstrap
+ * sample drew them, by the frequencies of classes in that sample. Labels must then be CSR and ones.
+ * A row of class c weighs draws / (classes * frequency of c), classes absent from the sample not
+ * counted. Of LABELS each column has the classes 0 and 1, and a row's weights are multiplied (all
+ * by one more factor where the product would leave the range of doubles). */
+typedef enum rpo_balance {
+  RPO_BALANCE_NONE = 0,
+  RPO_BALANCE_CLASSES = 1, /* one class a row: a single entry in each row of labels */
+  RPO_BALANCE_LABELS = 2
+} rpo_balance;
 
 typedef struct rpo_options rpo_options; /* opaque */
 

@@ -158,6 +158,7 @@ class BaseForest(BaseTrees):
     def _make_tree(self, index: int):
         tree = self._tree_class(splitter="random" if self._random_cut else "best")
         mine = self.get_params(deep=False)
+        mine.pop("class_weight", None)  # what a forest makes of it, a tree cannot
         tree.set_params(**{k: mine[k] for k in tree.get_params(deep=False) if k in mine})
         for name in KEPT:
             if name in vars(self):
@@ -227,6 +228,25 @@ class ForestClassifier(TreesClassifier, BaseForest):
     """Forests of classification trees."""
 
     _tree_class = DecisionTreeClassifier
+
+    def _balances(self) -> bool:
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+
+    def _class_weight(self):
+        if not self._balances():
+            return self.class_weight
+        return None if self.bootstrap else "balanced"  # a sample of its own, or the one there is
+
+    def _ensemble_options(self, outputs):
+        options = super()._ensemble_options(outputs)
+        if not (self._balances() and self.bootstrap):
+            return options
+        if outputs.fallback is not None:
+            raise ValueError(
+                "class_weight='balanced_subsample' needs a y without missing entries and a "
+                "sample_weight by row; class_weight='balanced' does not"
+            )
+        return options | {"balance": 2 if self._indicator else 1}
 
     def _needs_oob(self):
         return super()._needs_oob() or self._tunes()

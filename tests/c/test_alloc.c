@@ -52,6 +52,7 @@ enum {
   PRUNED,
   RANDOM_CUT,
   TABLE,
+  BALANCED,
   CASES
 };
 
@@ -59,7 +60,7 @@ static problem case_problem(int number) {
   dice d = {200 + (uint64_t)number};
   int64_t const n = 90;
   int const sparse = number == SPARSE || number == SPARSE_REAL || number == BINARY;
-  int const labels = number >= SPARSE && number <= SHARED;
+  int const labels = (number >= SPARSE && number <= SHARED) || number == BALANCED;
   table x, y;
   if (number == BINARY) {
     x = table_binary(&d, n, 12, 0.1);
@@ -105,6 +106,10 @@ static problem case_problem(int number) {
   if (number == PRUNED) problem_set(&p, RPO_OPT_CCP_ALPHA, 0.01);
   if (number == RANDOM_CUT) problem_set(&p, RPO_OPT_RANDOM_CUT, 1);
   if (number == TABLE) problem_set(&p, RPO_OPT_MAX_DEPTH, 1);
+  if (number == BALANCED) {
+    problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
+    problem_set(&p, RPO_OPT_BALANCE, RPO_BALANCE_LABELS);
+  }
   return p;
 }
 
@@ -308,13 +313,14 @@ static void reading(void) {
 }
 
 /* Two threads, one of which may run out of memory: which allocation fails is chance, but the
- * failure is clean. (The counters are not atomic; the number of live blocks is not looked at.) */
+ * failure is clean. */
 static void fitting_in_parallel(void) {
   problem p = case_problem(GAUSSIAN);
   rpo_control const control = threads_of(2);
   problem_set(&p, RPO_OPT_N_TREES, 8);
   for (int64_t n = 0; n < 400; n += 7) {
     rpo_forest *out = NULL;
+    int64_t const live = rpo_mem_live;
     rpo_mem_fail_after = n;
     rpo_status const status = problem_fit(&p, &control, NULL, &out, NULL);
     rpo_mem_fail_after = -1;
@@ -322,6 +328,7 @@ static void fitting_in_parallel(void) {
     CHECK(status == RPO_ENOMEM || status == RPO_OK);
     CHECK((status == RPO_OK) == (out != NULL));
     rpo_forest_free(out);
+    CHECK_EQUAL(rpo_mem_live, live);
   }
   problem_free(&p);
 }
