@@ -219,7 +219,8 @@ static rpo_status start(ranking *r, const rpo_matrix *scores, const rpo_control 
   r->kernels = rpo_kernels_pick();
   r->block = TASK_NUMBERS / scores->cols;
   if (r->block > TASK_ROWS) r->block = TASK_ROWS;
-  if (r->block < 1) r->block = 1;
+  int64_t const least = scores->col_stride == 1 ? 1 : 8; /* a cache line, where rows are strided */
+  if (r->block < least) r->block = least;
   r->tasks = (scores->rows + r->block - 1) / r->block;
   r->threads = rpo_threads(control, r->tasks);
   return RPO_OK;
