@@ -493,7 +493,7 @@ def scores_reaching(scores: np.ndarray, thresholds: np.ndarray, n_jobs: int | No
 
 
 def scores_topk(scores: np.ndarray, k: int, n_jobs: int | None = None):
-    """The k best labels of each row, their scores, and how many labels score as the last of them."""
+    """The k best labels of each row, their scores, and how many score as the last of them."""
     s, shape = Matrix(scores), (scores.shape[0], k)
     index, score = np.empty(shape, dtype=np.int64), np.empty(shape)
     ties = np.empty(shape[0], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Metrics for very many outputs: Y dense or CSR, never copied dense; scores dense or lists of the best.
+"""Metrics for very many outputs; a sparse Y stays sparse, lists of the best are enough for some.
 
 Rankings of labels: `label_ranking_average_precision`, `precision_at_k`, `recall_at_k`, `ndcg_at_k`
 (the last three also propensity-scored), `micro_auprc`, `macro_auprc`. Real outputs: `rmse`,

@@ -25,7 +25,8 @@ def _read_pair(Y: Any, predicted: Any) -> tuple[Any, Any]:
 
 
 def _dense(a: Any) -> np.ndarray:
-    return a.toarray() if sparse.issparse(a) else a
+    """A block of either as float64."""
+    return (a.toarray() if sparse.issparse(a) else a).astype(np.float64, copy=False)
 
 
 def rmse(Y: Any, predicted: Any, *, sample_weight: Any = None) -> float:
@@ -56,7 +57,7 @@ def rmse(Y: Any, predicted: Any, *, sample_weight: Any = None) -> float:
     step = max(_BLOCK // d, 1)
     for first in range(0, n, step):
         rows = slice(first, first + step)
-        error = _dense(Y[rows]) - _dense(predicted[rows]).astype(np.float64, copy=False)
+        error = _dense(Y[rows]) - _dense(predicted[rows])
         square[rows] = np.einsum("ij,ij->i", error, error)
     return float(np.sqrt(np.average(square, weights=weight)))
 
@@ -64,8 +65,8 @@ def rmse(Y: Any, predicted: Any, *, sample_weight: Any = None) -> float:
 def macro_r2(Y: Any, predicted: Any, *, sample_weight: Any = None) -> float:
     r"""Share of variance explained, :math:`1 - RSS_j / TSS_j`, averaged over the outputs j.
 
-    scikit-learn's ``r2_score(multioutput="uniform_average")``, called on blocks of outputs where Y
-    is sparse. An output that is constant in Y counts 1 if it is predicted exactly, else 0.
+    scikit-learn's ``r2_score(multioutput="uniform_average")``, called on blocks of outputs. An
+    output that is constant in Y counts 1 if it is predicted exactly, else 0.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ def macro_r2(Y: Any, predicted: Any, *, sample_weight: Any = None) -> float:
         raise ValueError(f"Y must have at least 2 samples: r2 compares with their mean, got {n}")
     weight = read_weight(sample_weight, n)
     Y, predicted = (a.tocsc() if sparse.issparse(a) else a for a in (Y, predicted))
-    step = max(_BLOCK // n, 1) if sparse.issparse(Y) or sparse.issparse(predicted) else d
+    step = max(_BLOCK // n, 1)
     values = [
         r2_score(
             _dense(Y[:, first : first + step]),

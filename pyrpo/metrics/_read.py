@@ -11,10 +11,24 @@ from sklearn.utils import check_array
 from pyrpo._inputs import canonical, check_structure, check_weight
 
 
-def read_numbers(a: Any, name: str, *, finite: bool = True) -> Any:
-    """Two-dimensional array or CSR matrix of whatever numbers."""
+def read_numbers(a: Any, name: str, *, dtype: Any = "numeric", finite: bool = True) -> Any:
+    """Two-dimensional array or CSR matrix of numbers, not empty."""
     check_structure(a, name)
-    a = check_array(a, accept_sparse="csr", ensure_all_finite=finite, input_name=name)
+    a = check_array(
+        a,
+        accept_sparse="csr",
+        dtype=dtype,
+        ensure_all_finite=finite,
+        ensure_2d=False,
+        allow_nd=True,
+        ensure_min_samples=0,
+        ensure_min_features=0,
+        input_name=name,
+    )
+    if a.ndim != 2 or 0 in a.shape:
+        raise ValueError(
+            f"{name} must have rows and columns, at least one each, got shape {a.shape}"
+        )
     return canonical(a) if sparse.issparse(a) else a
 
 
@@ -39,9 +53,11 @@ def read_labels_as_they_are(Y: Any) -> Any:
 
 def read_scores(scores: Any, shape: tuple[int, int]) -> np.ndarray:
     """Dense scores of the shape of Y; the library refuses those that are not finite."""
-    scores = check_array(
-        scores, dtype=[np.float64, np.float32], ensure_all_finite=False, input_name="scores"
-    )
+    if sparse.issparse(scores):
+        raise TypeError(
+            "scores must be dense, got a sparse matrix: what is not stored has no score"
+        )
+    scores = read_numbers(scores, "scores", dtype=[np.float64, np.float32], finite=False)
     if scores.shape != shape:
         raise ValueError(f"scores must have the shape {shape} of Y, got {scores.shape}")
     return scores

@@ -15,15 +15,15 @@ from pyrpo.metrics._read import (
     check_choice,
     entry_rows,
     read_labels,
-    read_numbers,
     read_scores,
     read_weight,
 )
 
 _PARAMETERS = """Y : array or sparse matrix of shape (n_samples, n_labels)
         Zeros and ones.
-    scores : array of shape (n_samples, n_labels), or tuple (labels, scores) of such of (n_samples, m)
-        All scores, or what ``predict_topk`` returns: m >= k labels a row (or all), best first.
+    scores : array of shape (n_samples, n_labels), or tuple of two (n_samples, m)
+        All scores; or labels and their scores as ``predict_topk`` returns them: k or more of each
+        row, best first.
     k : int, default=5
         May exceed the number of labels.
     propensity : array of shape (n_labels,), default=None
@@ -97,7 +97,7 @@ class _Best:
         )
 
     def score(self, gains: np.ndarray, discount: np.ndarray, unit: np.ndarray) -> float:
-        """Mean over the rows of discounted gains in `unit`; with propensities, of the attainable."""
+        """Mean discounted gain in `unit`; with propensities, its share of the attainable."""
         value = float(np.average(gains @ discount[: gains.shape[1]] * unit, weights=self.weight))
         if self.worth is None:
             return value
