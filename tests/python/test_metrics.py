@@ -1,7 +1,9 @@
 """Metrics against scikit-learn and against their definitions, and the scorers in use."""
 
 import pickle
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,6 +183,14 @@ def test_macro_r2_is_scikit_learns(problem):
         macro_r2(form(Y), scores, sample_weight=weight),
         r2_score(Y, scores, sample_weight=weight),
     )
+
+
+def test_auprc_of_many_samples():
+    rng = np.random.default_rng(0)
+    Y, scores = rng.integers(2, size=(40_000, 11)), rng.integers(3000, size=(40_000, 11)) / 7
+    for a in (scores, np.asfortranarray(scores), scores.astype(np.float32)):
+        near(macro_auprc(Y, a), average_precision_score(Y, a))
+        near(micro_auprc(Y, a), average_precision_score(Y, a, average="micro"))
 
 
 def test_macro_r2_of_constant_outputs():
@@ -545,6 +555,15 @@ def test_scores_of_other_estimators():
         warnings.simplefilter("ignore")  # labels that are constant
         linear = OneVsRestClassifier(LogisticRegression()).fit(X, Y)
     near(lrap(linear, X, Y), label_ranking_average_precision(Y, linear.predict_proba(X)))
+
+
+def test_the_guides_example():
+    text = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1), names)
+    X, Y = label_problem(d=30)
+    search = names["search"].set_params(estimator__n_estimators=3, cv=2).fit(X, Y)
+    assert {"mean_test_lrap", "mean_test_p@1"} <= set(search.cv_results_)
 
 
 def test_a_scorers_name():
