@@ -16,6 +16,9 @@ typedef struct rpo_kernels {
   /* z += sum over the entries of y[j] times column j of phi; columns are `stride` apart. */
   void (*add_columns)(const double *phi, int64_t stride, const int32_t *index, const double *y,
                       int64_t entries, double *z);
+  /* By step, how many of n scores are at least as large. */
+  void (*count_passed)(const double *x, int64_t n, const double *step, int64_t steps,
+                       int64_t *count);
 } rpo_kernels;
 
 const rpo_kernels *rpo_kernels_pick(void);

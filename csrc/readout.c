@@ -9,6 +9,7 @@
 #include "forest.h"
 #include "mem.h"
 #include "readout.h"
+#include "topk.h"
 
 #define BLOCK_ROWS 256
 #define BLOCK_NUMBERS 131072 /* of X in a block: a megabyte */
@@ -308,20 +309,6 @@ done:
 
 /* ---- The best k ---- */
 
-/* Puts (score, output) into a list of the best, best first, ties by lower output. */
-static void keep_best(double score, int64_t output, int64_t k, int64_t *kept, int64_t *index,
-                      double *best) {
-  if (*kept == k && !(score > best[k - 1] || (score == best[k - 1] && output < index[k - 1])))
-    return;
-  int64_t i = *kept < k ? (*kept)++ : k - 1;
-  for (; i > 0 && (best[i - 1] < score || (best[i - 1] == score && index[i - 1] > output)); i--) {
-    best[i] = best[i - 1];
-    index[i] = index[i - 1];
-  }
-  best[i] = score;
-  index[i] = output;
-}
-
 static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *job,
                              rpo_error *err) {
   rpo_reading *const r = context;
@@ -336,8 +323,8 @@ static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *j
     (void)add_leaves(r, s, i, NULL, s->sum);
     rpo_finish_row(m, s->sum, m->trees, s->sum);
     for (int64_t j = 0; j < m->outputs; j++) {
-      keep_best(s->sum[j], j, r->k, &kept, r->index + (first + i) * r->k,
-                r->out + (first + i) * r->k);
+      rpo_keep_best(s->sum[j], j, r->k, &kept, r->index + (first + i) * r->k,
+                    r->out + (first + i) * r->k);
     }
   }
   rpo_unload_rows(r->X, first, rows, s->x);

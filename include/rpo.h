@@ -1,7 +1,7 @@
 /* rpo.h: the public interface of librpo, trees and forests for very many outputs.
  *
  * How to read this file, top to bottom: status and errors, matrices (views of your memory),
- * options, features (X, encoded once), projections (of Y), forests.
+ * options, features (X, encoded once), projections (of Y), forests, metrics of scores.
  *
  * Conventions. Every function that can fail returns an rpo_status and, when `err` is not NULL,
  * fills it with a sentence that names the argument at fault. A failed call makes no handle and has
@@ -288,6 +288,26 @@ RPO_API rpo_status rpo_forest_load(const char *path, rpo_forest **out, rpo_error
 RPO_API rpo_status rpo_forest_dump(const rpo_forest *forest, void *buffer, rpo_error *err);
 RPO_API rpo_status rpo_forest_parse(const void *buffer, int64_t bytes, rpo_forest **out,
                                     rpo_error *err);
+
+/* ---- Metrics of scores ------------------------------------------------------------------------- */
+
+/* All three read dense finite scores, rows x labels. Views with their strides exchanged give the same
+ * of each label over the rows. */
+
+/* Average precision of each row: the mean, over the labels that are 1 in Y (dense or CSR, zeros and
+ * ones), of the share of ones among the labels that score as much or more. NaN where Y has none. The
+ * mean over the rows is the label ranking average precision. */
+RPO_API rpo_status rpo_scores_precision(const rpo_matrix *scores, const rpo_matrix *Y,
+                                        const rpo_control *control, double *out, rpo_error *err);
+/* How many scores, of all rows together, are at least thresholds[i]; `count` thresholds ascend. */
+RPO_API rpo_status rpo_scores_reaching(const rpo_matrix *scores, const double *thresholds,
+                                       int64_t count, const rpo_control *control, int64_t *out,
+                                       rpo_error *err);
+/* The k best labels of each row, best first, ties by lower label: out_index and out_score are
+ * rows x k. out_ties, NULL or one a row: labels of the row that score the same as the last listed. */
+RPO_API rpo_status rpo_scores_topk(const rpo_matrix *scores, int64_t k, const rpo_control *control,
+                                   int64_t *out_index, double *out_score, int64_t *out_ties,
+                                   rpo_error *err);
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import accuracy_score, label_ranking_average_precision_score, r2_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from pyrpo._base import BaseTrees, TreesClassifier, TreesRegressor
@@ -18,6 +18,7 @@ from pyrpo._inputs import Outputs
 from pyrpo._native import Model
 from pyrpo._note import KEPT
 from pyrpo._options import count, number
+from pyrpo.metrics import label_ranking_average_precision
 from pyrpo.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = [
@@ -268,10 +269,12 @@ class ForestClassifier(TreesClassifier, BaseForest):
         if not self.oob_score:
             return
         self.oob_decision_function_ = p
-        Y = _rows(outputs.Y, seen)
         if isinstance(self.oob_score, str):
-            self.oob_score_ = label_ranking_average_precision_score(Y, p[seen])
+            self.oob_score_ = label_ranking_average_precision(
+                outputs.Y[seen], p[seen], n_jobs=self.n_jobs
+            )
             return
+        Y = _rows(outputs.Y, seen)
         if not self._indicator:
             Y = self.classes_[Y.argmax(axis=1)]
         metric = self.oob_score if callable(self.oob_score) else accuracy_score

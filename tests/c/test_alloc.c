@@ -312,6 +312,44 @@ static void reading(void) {
   (void)remove("test_alloc_save.rpo");
 }
 
+/* ---- Metrics ---- */
+
+typedef struct scored {
+  rpo_matrix scores, Y;
+  const double *thresholds;
+  int which;
+} scored;
+
+static rpo_status try_metric(void *context, rpo_error *err) {
+  const scored *const c = context;
+  double real[200];
+  int64_t whole[200], ties[40];
+  for (int i = 0; i < 200; i++) real[i] = (double)(whole[i] = -7);
+  rpo_status status;
+  switch (c->which % 3) {
+    case 0: status = rpo_scores_precision(&c->scores, &c->Y, NULL, real, err); break;
+    case 1: status = rpo_scores_reaching(&c->scores, c->thresholds, 150, NULL, whole, err); break;
+    default: status = rpo_scores_topk(&c->scores, 5, NULL, whole, real, ties, err);
+  }
+  for (int i = 0; i < 200 && status != RPO_OK; i++) CHECK(real[i] == -7.0 && whole[i] == -7);
+  return status;
+}
+
+static void scoring(void) {
+  dice d = {300};
+  table s = table_random(&d, 40, 150, 0, 0.0, 0.0), y = table_binary(&d, 40, 150, 0.5);
+  double thresholds[150];
+  for (int i = 0; i < 150; i++) thresholds[i] = 0.01 * i - 1.0;
+  scored c = {table_dense(&s), table_compressed(&y, RPO_CSR), thresholds, 0};
+  for (c.which = 0; c.which < 6; c.which++) {
+    mini_context("metric %d", c.which);
+    if (c.which == 3) c.scores = table_single(&s);
+    until_it_succeeds(try_metric, &c);
+  }
+  table_free(&s);
+  table_free(&y);
+}
+
 /* Two threads, one of which may run out of memory: which allocation fails is chance, but the
  * failure is clean. */
 static void fitting_in_parallel(void) {
@@ -337,6 +375,7 @@ int main(void) {
   RUN(making);
   RUN(projecting);
   RUN(reading);
+  RUN(scoring);
   mini_context("%s", "");
   CHECK_EQUAL(rpo_mem_live, 0);
   RUN(fitting_in_parallel);
