@@ -83,15 +83,15 @@ static inline void check_weights(problem *p, const rpo_forest *f, int32_t thread
   double *const out = mini_room(n * d, 8);
   rpo_error err;
   if (!rpo_forest_has_rows(f)) {
-    CHECK_EQUAL(rpo_forest_weights(f, &X, &control, indptr, NULL, NULL, &err), RPO_EINVAL);
+    CHECK_EQUAL(rpo_forest_weights(f, NULL, &X, &control, indptr, NULL, NULL, &err), RPO_EINVAL);
     free(indptr);
     free(out);
     return;
   }
-  CHECK_OK(rpo_forest_weights(f, &X, &control, indptr, NULL, NULL, &err), &err);
+  CHECK_OK(rpo_forest_weights(f, NULL, &X, &control, indptr, NULL, NULL, &err), &err);
   int64_t *const columns = mini_room(indptr[n], 8);
   double *const values = mini_room(indptr[n], 8), *const product = mini_room(d, 8);
-  CHECK_OK(rpo_forest_weights(f, &X, &control, indptr, columns, values, &err), &err);
+  CHECK_OK(rpo_forest_weights(f, NULL, &X, &control, indptr, columns, values, &err), &err);
   CHECK_OK(rpo_forest_predict(f, &X, &control, out, &err), &err);
   for (int64_t i = 0; i < n; i++) {
     double sum = 0.0;

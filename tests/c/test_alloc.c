@@ -247,7 +247,7 @@ static rpo_status read_once(reader *r, rpo_forest **made, rpo_error *err) {
     case OOB: return rpo_forest_predict_oob(f, &X, r->p->weight, NULL, r->real, r->whole, err);
     case APPLY: return rpo_forest_apply(f, &X, NULL, r->whole, err);
     case PATHS: return rpo_forest_paths(f, &X, NULL, r->start, r->whole, NULL, err);
-    case WEIGHTS: return rpo_forest_weights(f, &X, NULL, r->whole, NULL, NULL, err);
+    case WEIGHTS: return rpo_forest_weights(f, NULL, &X, NULL, r->whole, NULL, NULL, err);
     case IMPORTANCES: return rpo_forest_importances(f, r->real, err);
     case TREE: return rpo_forest_tree(f, 0, &arrays, err);
     case VALUES: return rpo_forest_tree_values(f, 0, r->real, err);

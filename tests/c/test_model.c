@@ -170,8 +170,8 @@ static void use(const rpo_forest *f) {
   if (rpo_forest_paths(f, &X, NULL, start, index, NULL, NULL) == RPO_OK && index[4] < MOST) {
     (void)rpo_forest_paths(f, &X, NULL, start, index, columns, NULL);
   }
-  if (rpo_forest_weights(f, &X, NULL, index, NULL, NULL, NULL) == RPO_OK && index[4] < MOST) {
-    (void)rpo_forest_weights(f, &X, NULL, index, columns, out, NULL);
+  if (rpo_forest_weights(f, NULL, &X, NULL, index, NULL, NULL, NULL) == RPO_OK && index[4] < MOST) {
+    (void)rpo_forest_weights(f, NULL, &X, NULL, index, columns, out, NULL);
   }
   (void)rpo_forest_importances(f, out, NULL);
   for (int64_t t = 0; t < trees; t++) {
