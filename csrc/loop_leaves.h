@@ -1,13 +1,57 @@
 /* From rows to leaves. A tree's inner nodes only: feature, threshold, two children, the last with the
  * sign bit set when it is a leaf. Rows are dense here; sparse ones were spread into a buffer, and
- * `set` says where they have numbers: elsewhere a zero goes left, mostly, without a look at it. What
- * lies left of a node comes next (preorder). */
+ * `set` says where they have numbers. */
 
-#define CHILD(node)                                                                          \
-  (row[feature[node]] <= (double)cut[node] ||                                                \
-           (row[feature[node]] != row[feature[node]] && (flags[node] & RPO_MISSING_LEFT))    \
-       ? left[node]                                                                          \
-       : right[node])
+#define LANES 8
+
+/* 1: to the right. */
+#define GOES_RIGHT(row, node)                                                      \
+  (row[feature[node]] != row[feature[node]] ? !(flags[node] & RPO_MISSING_LEFT)    \
+                                            : !(row[feature[node]] <= (double)cut[node]))
+
+/* Several rows are under way at a time and no step waits for the last one's outcome: neither memory
+ * nor wrong guesses hold them up. A row that has arrived makes room for the next. */
+#define WALK_DENSE(child_type)                               \
+  do {                                                       \
+    const child_type *const side[2] = {left, right};         \
+    const double *lane[LANES];                               \
+    int64_t at[LANES], who[LANES], next = 0;                 \
+    int lanes = 0;                                           \
+    for (; lanes < LANES && next < rows; lanes++, next++) {  \
+      lane[lanes] = x + next * stride;                       \
+      who[lanes] = next;                                     \
+      at[lanes] = 0;                                         \
+    }                                                        \
+    while (lanes > 0) {                                      \
+      for (int k = 0; k < lanes; k++) {                      \
+        const double *const row = lane[k];                   \
+        int64_t const node = at[k];                          \
+        at[k] = side[GOES_RIGHT(row, node)][node];           \
+        if (at[k] >= 0) continue;                            \
+        leaf[who[k]] = (int32_t)~at[k];                      \
+        int64_t const last = next < rows ? k : --lanes;      \
+        lane[k] = next < rows ? x + next * stride : lane[last]; \
+        who[k] = next < rows ? next : who[last];             \
+        at[k] = next < rows ? 0 : at[last];                  \
+        k -= next >= rows; /* the last lane came here */     \
+        next += next < rows;                                 \
+      }                                                      \
+    }                                                        \
+  } while (0)
+
+/* Where a row has no number, its zero goes left unless the node's flags say otherwise, and what lies
+ * left of a node comes next (preorder): runs of such nodes are skipped without a look at the cut. */
+#define WALK_SPARSE()                                                                    \
+  for (int64_t i = 0; i < rows; i++) {                                                   \
+    const double *const row = x + i * stride;                                            \
+    const uint8_t *const here = set + i * stride;                                        \
+    int64_t node = 0;                                                                    \
+    do {                                                                                 \
+      while (here[feature[node]] == 0 && flags[node] <= RPO_MISSING_LEFT) node++;        \
+      node = GOES_RIGHT(row, node) ? right[node] : left[node];                           \
+    } while (node >= 0);                                                                 \
+    leaf[i] = (int32_t)~node;                                                            \
+  }
 
 #define WALK(child_type, feature_type, threshold_type)                                       \
   do {                                                                                       \
@@ -15,17 +59,10 @@
     const child_type *const right = (const child_type *)model->right.data + first;           \
     const feature_type *const feature = (const feature_type *)model->feature.data + first;   \
     const threshold_type *const cut = (const threshold_type *)model->threshold.data + first; \
-    for (int64_t i = 0; i < rows; i++) {                                                     \
-      const double *const row = x + i * stride;                                              \
-      const uint8_t *const here = set == NULL ? NULL : set + i * stride;                     \
-      int64_t node = 0;                                                                      \
-      do {                                                                                   \
-        if (here != NULL) {                                                                  \
-          while (here[feature[node]] == 0 && flags[node] <= RPO_MISSING_LEFT) node++;        \
-        }                                                                                    \
-        node = CHILD(node);                                                                  \
-      } while (node >= 0);                                                                   \
-      leaf[i] = (int32_t)~node;                                                              \
+    if (set == NULL) {                                                                       \
+      WALK_DENSE(child_type);                                                                \
+    } else {                                                                                 \
+      WALK_SPARSE()                                                                          \
     }                                                                                        \
     return;                                                                                  \
   } while (0)

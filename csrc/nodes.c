@@ -51,8 +51,7 @@ static rpo_status apply_block(void *context, int64_t task, int thread, rpo_job *
   rpo_reading *const r = context;
   const rpo_forest *const m = r->m;
   int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   const rpo_scratch *const s = &r->scratch[thread];
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t t = 0; t < m->trees; t++) {
@@ -91,8 +90,7 @@ static rpo_status paths_block(void *context, int64_t task, int thread, rpo_job *
   rpo_reading *const r = &p->r;
   const rpo_forest *const m = r->m;
   int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   const rpo_scratch *const s = &r->scratch[thread];
   for (int64_t i = 0; i < rows; i++) {
     int64_t at = r->columns == NULL ? 0 : r->indptr[first + i];

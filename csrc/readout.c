@@ -11,8 +11,14 @@
 #include "forest.h"
 #include "mem.h"
 
-#define BLOCK_ROWS 256
-#define BLOCK_NUMBERS 131072 /* of X in a block: a megabyte */
+#define BLOCK_ROWS 2048      /* a block reads all the trees once */
+#define BLOCK_NUMBERS 262144 /* of X in a block: two megabytes */
+
+#if defined(__GNUC__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) (void)(address)
+#endif
 
 /* ---- Blocks of X ---- */
 
@@ -78,8 +84,13 @@ static rpo_status start_scratch(rpo_reading *r, rpo_scratch *s, rpo_error *err) 
   return RPO_OK;
 }
 
-rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, int64_t *first, int64_t *rows,
-                           rpo_error *err) {
+rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err) {
+  if (!rpo_poll(job, thread)) return RPO_OK;
+  return rpo_fail(err, RPO_ECANCELED, "cancelled by the progress callback");
+}
+
+rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, rpo_job *job, int64_t *first,
+                           int64_t *rows, rpo_error *err) {
   rpo_scratch *const s = &r->scratch[thread];
   RPO_TRY(start_scratch(r, s, err));
   *first = task * r->block;
@@ -87,6 +98,7 @@ rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, int64_t *fi
   load_rows(r->X, *first, *rows, s);
   const uint8_t *const set = r->X->format == RPO_DENSE ? NULL : s->set;
   for (int64_t t = 0; t < r->m->trees; t++) {
+    RPO_TRY(rpo_keep_on(job, thread, err));
     r->kernels->leaves(r->m, t, s->x, set, r->X->cols, *rows, s->leaf + t * r->block);
   }
   return RPO_OK;
@@ -114,9 +126,11 @@ rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_
                            rpo_error *err) {
   int64_t const by_size = BLOCK_NUMBERS / r->X->cols;
   r->block = by_size < 8 ? 8 : by_size > BLOCK_ROWS ? BLOCK_ROWS : by_size;
-  r->block = r->block < r->X->rows ? r->block : r->X->rows;
+  r->threads = rpo_threads(control, r->X->rows);
+  int64_t const shares = r->threads == 1 ? 1 : 4 * r->threads; /* so that all finish together */
+  int64_t const by_share = (r->X->rows + shares - 1) / shares;
+  r->block = r->block < by_share ? r->block : by_share;
   int64_t const blocks = (r->X->rows + r->block - 1) / r->block;
-  r->threads = rpo_threads(control, blocks);
   r->kernels = rpo_kernels_pick();
   r->scratch = rpo_new_zero(r->threads, (int64_t)sizeof *r->scratch);
   if (r->scratch == NULL) return rpo_fail_memory(err, "the predictions");
@@ -179,12 +193,14 @@ int64_t rpo_collect_rows(const rpo_reading *r, rpo_scratch *s, int64_t i, const 
                          int64_t *found) {
   const rpo_forest *const m = r->m;
   const rpo_leaf_rows *const rows = r->s;
+  int64_t const row_bytes = rows->row.type == RPO_TYPE_U16 ? 2 : 4;
   int64_t count = 0;
   for (int64_t t = 0; t < m->trees; t++) {
     if (in_bag != NULL && in_bag[t * m->rows]) continue;
     int64_t const leaf = s->leaf[t * r->block + i];
     s->first[count] = rpo_leaf_begin(m, rows, t, leaf);
     s->end[count] = rpo_leaf_begin(m, rows, t, leaf + 1);
+    PREFETCH((const char *)rows->row.data + s->first[count] * row_bytes);
     s->unit[count++] =
         1.0 / weight_of(&m->leaf_weight, m->leaf_weight.type, m->leaf_start[t] + leaf);
   }
@@ -295,10 +311,10 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
   const rpo_forest *const m = r->m;
   rpo_scratch *const s = &r->scratch[thread];
   int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   for (int64_t i = 0; i < rows; i++) {
     int64_t found;
+    RPO_TRY(rpo_keep_on(job, thread, err));
     double *const out = r->out + (first + i) * m->outputs;
     double *const sum = m->ratio ? s->sum : out;
     const uint8_t *const in_bag = r->in_bag == NULL ? NULL : r->in_bag + first + i;

@@ -43,8 +43,10 @@ rpo_status rpo_reading_start(rpo_reading *r, const rpo_forest *m, const rpo_matr
 rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_fn task,
                            rpo_error *err);
 /* The leaves of a block of rows in every tree: scratch->leaf[tree * block + row]. */
-rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, int64_t *first, int64_t *rows,
-                           rpo_error *err);
+rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, rpo_job *job, int64_t *first,
+                           int64_t *rows, rpo_error *err);
+/* RPO_ECANCELED when the caller has had enough; to be asked once a row. */
+rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err);
 void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s);
 
 /* Row i of the block, A S of it: its training rows into s->pick, first come first, their weights into

@@ -88,10 +88,10 @@ static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *j
   const rpo_forest *const m = r->m;
   rpo_scratch *const s = &r->scratch[thread];
   int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   for (int64_t i = 0; i < rows; i++) {
     int64_t found;
+    RPO_TRY(rpo_keep_on(job, thread, err));
     best b = {r->k, 0, r->out + (first + i) * r->k, r->index + (first + i) * r->k};
     int64_t const count = rpo_pick_values(r, s, i, NULL, &found);
     rpo_add_values(m, s->pick, s->share, found, s->sum);

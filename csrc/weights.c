@@ -30,10 +30,10 @@ static rpo_status weights_block(void *context, int64_t task, int thread, rpo_job
   rpo_scratch *const s = &r->scratch[thread];
   double const trees = (double)r->m->trees;
   int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   for (int64_t i = 0; i < rows; i++) {
     int64_t found;
+    RPO_TRY(rpo_keep_on(job, thread, err));
     (void)rpo_collect_rows(r, s, i, NULL, &found);
     if (r->columns == NULL) {
       r->indptr[first + i + 1] = found;
@@ -178,8 +178,7 @@ static rpo_status leaves_block(void *context, int64_t task, int thread, rpo_job 
                                rpo_error *err) {
   rpo_reading *const r = context;
   int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   const rpo_scratch *const s = &r->scratch[thread];
   for (int64_t t = 0; t < r->m->trees; t++) {
     memcpy(r->leaf + t * r->m->rows + first, s->leaf + t * r->block, (size_t)rows * 4);
