@@ -11,7 +11,7 @@ typedef struct rpo_kernels {
   rpo_status (*grow)(rpo_grower *g, int64_t rows, uint64_t path);
   /* Leaf of each of `rows` dense rows (row after row, `stride` apart) in one tree. `set` of the same
    * shape, or NULL: 0 where x is sure to be 0. */
-  void (*leaves)(const rpo_model *model, int64_t tree, const double *x, const uint8_t *set,
+  void (*leaves)(const rpo_model *model, int64_t tree, const double *x, const uint64_t *set,
                  int64_t stride, int64_t rows, int32_t *leaf);
   /* z += sum over the entries of y[j] times column j of phi; columns are `stride` apart. */
   void (*add_columns)(const double *phi, int64_t stride, const int32_t *index, const double *y,

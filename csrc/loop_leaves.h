@@ -2,41 +2,39 @@
  * sign bit set when it is a leaf. Rows are dense here; sparse ones were spread into a buffer, and
  * `set` says where they have numbers. */
 
-#define LANES 8
+#define WALKERS 8
 
 /* 1: to the right. */
 #define GOES_RIGHT(row, node)                                                      \
   (row[feature[node]] != row[feature[node]] ? !(flags[node] & RPO_MISSING_LEFT)    \
                                             : !(row[feature[node]] <= (double)cut[node]))
 
-/* Several rows are under way at a time and no step waits for the last one's outcome: neither memory
- * nor wrong guesses hold them up. A row that has arrived makes room for the next. */
-#define WALK_DENSE(child_type)                               \
-  do {                                                       \
-    const child_type *const side[2] = {left, right};         \
-    const double *lane[LANES];                               \
-    int64_t at[LANES], who[LANES], next = 0;                 \
-    int lanes = 0;                                           \
-    for (; lanes < LANES && next < rows; lanes++, next++) {  \
-      lane[lanes] = x + next * stride;                       \
-      who[lanes] = next;                                     \
-      at[lanes] = 0;                                         \
-    }                                                        \
-    while (lanes > 0) {                                      \
-      for (int k = 0; k < lanes; k++) {                      \
-        const double *const row = lane[k];                   \
-        int64_t const node = at[k];                          \
-        at[k] = side[GOES_RIGHT(row, node)][node];           \
-        if (at[k] >= 0) continue;                            \
-        leaf[who[k]] = (int32_t)~at[k];                      \
-        int64_t const last = next < rows ? k : --lanes;      \
-        lane[k] = next < rows ? x + next * stride : lane[last]; \
-        who[k] = next < rows ? next : who[last];             \
-        at[k] = next < rows ? 0 : at[last];                  \
-        k -= next >= rows; /* the last lane came here */     \
-        next += next < rows;                                 \
-      }                                                      \
-    }                                                        \
+/* Several rows are under way at a time and no step waits for another's outcome: neither memory nor
+ * wrong guesses hold them up. A row that has arrived makes room for the next. */
+#define WALK_DENSE(child_type)                                         \
+  do {                                                                 \
+    const child_type *const child[2] = {left, right};                  \
+    int64_t at[WALKERS], who[WALKERS], next = 0;                       \
+    int walkers = 0;                                                   \
+    for (; walkers < WALKERS && next < rows; walkers++, next++) {      \
+      at[walkers] = 0;                                                 \
+      who[walkers] = next;                                             \
+    }                                                                  \
+    for (int k = 0; walkers > 0; k = k + 1 < walkers ? k + 1 : 0) {    \
+      const double *const row = x + who[k] * stride;                   \
+      int64_t const node = at[k];                                      \
+      at[k] = child[GOES_RIGHT(row, node)][node];                      \
+      if (at[k] >= 0) continue;                                        \
+      leaf[who[k]] = (int32_t)~at[k];                                  \
+      if (next < rows) {                                               \
+        at[k] = 0;                                                     \
+        who[k] = next++;                                               \
+      } else {                                                         \
+        walkers--;                                                     \
+        at[k] = at[walkers];                                           \
+        who[k] = who[walkers];                                         \
+      }                                                                \
+    }                                                                  \
   } while (0)
 
 /* Where a row has no number, its zero goes left unless the node's flags say otherwise, and what lies
@@ -44,10 +42,12 @@
 #define WALK_SPARSE()                                                                    \
   for (int64_t i = 0; i < rows; i++) {                                                   \
     const double *const row = x + i * stride;                                            \
-    const uint8_t *const here = set + i * stride;                                        \
+    const uint64_t *const here = set + i * ((stride + 63) / 64);                         \
     int64_t node = 0;                                                                    \
     do {                                                                                 \
-      while (here[feature[node]] == 0 && flags[node] <= RPO_MISSING_LEFT) node++;        \
+      while (!(here[feature[node] / 64] >> (feature[node] % 64) & 1) &&                  \
+             flags[node] <= RPO_MISSING_LEFT)                                            \
+        node++;                                                                          \
       node = GOES_RIGHT(row, node) ? right[node] : left[node];                           \
     } while (node >= 0);                                                                 \
     leaf[i] = (int32_t)~node;                                                            \
@@ -74,7 +74,7 @@
   } while (0)
 
 static void leaves_of_rows(const rpo_model *model, int64_t tree, const double *x,
-                           const uint8_t *set, int64_t stride, int64_t rows, int32_t *leaf) {
+                           const uint64_t *set, int64_t stride, int64_t rows, int32_t *leaf) {
   int64_t const first = model->inner_start[tree];
   const uint8_t *const flags = model->flags + first;
   if (model->inner_start[tree + 1] == first) {

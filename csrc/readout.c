@@ -40,11 +40,12 @@ static void load_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scra
     load_dense(X, first, rows, s->x);
     return;
   }
+  int64_t const words = (X->cols + 63) / 64;
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t e = rpo_ptr_at(X, first + i); e < rpo_ptr_at(X, first + i + 1); e++) {
-      int64_t const at = i * X->cols + rpo_index_at(X->indices, X->index, e);
+      int64_t const j = rpo_index_at(X->indices, X->index, e), at = i * X->cols + j;
       s->x[at] = rpo_value_at(X->data, X->dtype, e);
-      s->set[at] = 1;
+      s->set[i * words + j / 64] |= (uint64_t)1 << (j % 64);
     }
   }
 }
@@ -52,11 +53,12 @@ static void load_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scra
 /* A sparse block was zero before and is zero again after. */
 void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s) {
   if (X->format == RPO_DENSE) return;
+  int64_t const words = (X->cols + 63) / 64;
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t e = rpo_ptr_at(X, first + i); e < rpo_ptr_at(X, first + i + 1); e++) {
-      int64_t const at = i * X->cols + rpo_index_at(X->indices, X->index, e);
+      int64_t const j = rpo_index_at(X->indices, X->index, e), at = i * X->cols + j;
       s->x[at] = 0.0;
-      s->set[at] = 0;
+      s->set[i * words + j / 64] = 0;
     }
   }
 }
@@ -64,9 +66,10 @@ void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scrat
 static rpo_status start_scratch(rpo_reading *r, rpo_scratch *s, rpo_error *err) {
   if (s->x != NULL) return RPO_OK;
   int64_t const trees = r->m->trees, numbers = r->block * r->X->cols;
+  int64_t const words = (r->X->cols + 63) / 64;
   int64_t const by_row = r->s != NULL ? r->m->rows : 0;
   int64_t const picks = r->s != NULL ? r->m->rows + 1 : trees;
-  s->set = rpo_new_zero(r->X->format == RPO_DENSE ? 0 : numbers, 1);
+  s->set = rpo_new_zero(r->X->format == RPO_DENSE ? 0 : r->block * words, 8);
   s->leaf = rpo_new(trees * r->block, 4);
   s->sum = rpo_new_zero(r->sums ? r->m->columns : 0, 8);
   s->weight = rpo_new_zero(by_row, 8);
@@ -96,7 +99,7 @@ rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, rpo_job *jo
   *first = task * r->block;
   *rows = r->X->rows - *first < r->block ? r->X->rows - *first : r->block;
   load_rows(r->X, *first, *rows, s);
-  const uint8_t *const set = r->X->format == RPO_DENSE ? NULL : s->set;
+  const uint64_t *const set = r->X->format == RPO_DENSE ? NULL : s->set;
   for (int64_t t = 0; t < r->m->trees; t++) {
     RPO_TRY(rpo_keep_on(job, thread, err));
     r->kernels->leaves(r->m, t, s->x, set, r->X->cols, *rows, s->leaf + t * r->block);

@@ -7,7 +7,7 @@
 
 typedef struct rpo_scratch {
   double *x;            /* block x inputs */
-  uint8_t *set;         /* the same of a sparse X: not 0 where x is stored */
+  uint64_t *set;        /* the same of a sparse X: not 0 where x is stored */
   int32_t *leaf;        /* trees x block */
   double *sum;          /* by label column, zero between rows */
   double *weight;       /* by training row, zero between rows */
