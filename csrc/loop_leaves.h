@@ -5,52 +5,52 @@
 #define WALKERS 8
 
 /* 1: to the right. */
-#define GOES_RIGHT(row, node)                                                      \
-  (row[feature[node]] != row[feature[node]] ? !(flags[node] & RPO_MISSING_LEFT)    \
+#define GOES_RIGHT(row, node)                                                   \
+  (row[feature[node]] != row[feature[node]] ? !(flags[node] & RPO_MISSING_LEFT) \
                                             : !(row[feature[node]] <= (double)cut[node]))
 
 /* Several rows are under way at a time and no step waits for another's outcome: neither memory nor
  * wrong guesses hold them up. A row that has arrived makes room for the next. */
-#define WALK_DENSE(child_type)                                         \
-  do {                                                                 \
-    const child_type *const child[2] = {left, right};                  \
-    int64_t at[WALKERS], who[WALKERS], next = 0;                       \
-    int walkers = 0;                                                   \
-    for (; walkers < WALKERS && next < rows; walkers++, next++) {      \
-      at[walkers] = 0;                                                 \
-      who[walkers] = next;                                             \
-    }                                                                  \
-    for (int k = 0; walkers > 0; k = k + 1 < walkers ? k + 1 : 0) {    \
-      const double *const row = x + who[k] * stride;                   \
-      int64_t const node = at[k];                                      \
-      at[k] = child[GOES_RIGHT(row, node)][node];                      \
-      if (at[k] >= 0) continue;                                        \
-      leaf[who[k]] = (int32_t)~at[k];                                  \
-      if (next < rows) {                                               \
-        at[k] = 0;                                                     \
-        who[k] = next++;                                               \
-      } else {                                                         \
-        walkers--;                                                     \
-        at[k] = at[walkers];                                           \
-        who[k] = who[walkers];                                         \
-      }                                                                \
-    }                                                                  \
+#define WALK_DENSE(child_type)                                      \
+  do {                                                              \
+    const child_type *const child[2] = {left, right};               \
+    int64_t at[WALKERS], who[WALKERS], next = 0;                    \
+    int walkers = 0;                                                \
+    for (; walkers < WALKERS && next < rows; walkers++, next++) {   \
+      at[walkers] = 0;                                              \
+      who[walkers] = next;                                          \
+    }                                                               \
+    for (int k = 0; walkers > 0; k = k + 1 < walkers ? k + 1 : 0) { \
+      const double *const row = x + who[k] * stride;                \
+      int64_t const node = at[k];                                   \
+      at[k] = child[GOES_RIGHT(row, node)][node];                   \
+      if (at[k] >= 0) continue;                                     \
+      leaf[who[k]] = (int32_t)~at[k];                               \
+      if (next < rows) {                                            \
+        at[k] = 0;                                                  \
+        who[k] = next++;                                            \
+      } else {                                                      \
+        walkers--;                                                  \
+        at[k] = at[walkers];                                        \
+        who[k] = who[walkers];                                      \
+      }                                                             \
+    }                                                               \
   } while (0)
 
 /* Where a row has no number, its zero goes left unless the node's flags say otherwise, and what lies
  * left of a node comes next (preorder): runs of such nodes are skipped without a look at the cut. */
-#define WALK_SPARSE()                                                                    \
-  for (int64_t i = 0; i < rows; i++) {                                                   \
-    const double *const row = x + i * stride;                                            \
-    const uint64_t *const here = set + i * ((stride + 63) / 64);                         \
-    int64_t node = 0;                                                                    \
-    do {                                                                                 \
-      while (!(here[feature[node] / 64] >> (feature[node] % 64) & 1) &&                  \
-             flags[node] <= RPO_MISSING_LEFT)                                            \
-        node++;                                                                          \
-      node = GOES_RIGHT(row, node) ? right[node] : left[node];                           \
-    } while (node >= 0);                                                                 \
-    leaf[i] = (int32_t)~node;                                                            \
+#define WALK_SPARSE()                                                   \
+  for (int64_t i = 0; i < rows; i++) {                                  \
+    const double *const row = x + i * stride;                           \
+    const uint64_t *const here = set + i * ((stride + 63) / 64);        \
+    int64_t node = 0;                                                   \
+    do {                                                                \
+      while (!(here[feature[node] / 64] >> (feature[node] % 64) & 1) && \
+             flags[node] <= RPO_MISSING_LEFT)                           \
+        node++;                                                         \
+      node = GOES_RIGHT(row, node) ? right[node] : left[node];          \
+    } while (node >= 0);                                                \
+    leaf[i] = (int32_t)~node;                                           \
   }
 
 #define WALK(child_type, feature_type, threshold_type)                                       \
@@ -67,10 +67,10 @@
     return;                                                                                  \
   } while (0)
 
-#define WALK_CUTS(child_type, feature_type)                                              \
-  do {                                                                                   \
-    if (model->threshold.type == RPO_TYPE_F32) WALK(child_type, feature_type, float);    \
-    WALK(child_type, feature_type, double);                                              \
+#define WALK_CUTS(child_type, feature_type)                                           \
+  do {                                                                                \
+    if (model->threshold.type == RPO_TYPE_F32) WALK(child_type, feature_type, float); \
+    WALK(child_type, feature_type, double);                                           \
   } while (0)
 
 static void leaves_of_rows(const rpo_model *model, int64_t tree, const double *x,

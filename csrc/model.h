@@ -47,8 +47,8 @@ typedef enum rpo_section {
   RPO_SEC_VALUE_START = 17,   /* i64, sparse values: rows of them + 1; absent: dense */
   RPO_SEC_VALUE_INDEX = 18,   /* sparse values: label columns */
   RPO_SEC_VALUE = 19,         /* labels by training row, or leaf values; absent: ones (sparse) */
-  RPO_SEC_FALLBACK = 21,    /* f64 by output, ratio only */
-  RPO_SEC_NOTE = 22,        /* u8: the caller's own bytes */
+  RPO_SEC_FALLBACK = 21,      /* f64 by output, ratio only */
+  RPO_SEC_NOTE = 22,          /* u8: the caller's own bytes */
   RPO_SECTIONS = 24
 } rpo_section;
 

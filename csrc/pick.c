@@ -72,8 +72,7 @@ static rpo_status copy_out(picked *k, rpo_error *err) {
     RPO_TRY(rpo_model_tree(m, tree, &k->tree[i], &k->row_weight[i], err));
     memcpy(k->sampling + 3 * i, m->sampling + 3 * tree, 3 * sizeof *k->sampling);
     if (!rpo_has_rows(m)) {
-      RPO_TRY(
-          rpo_model_labels(m, m->leaf_start[tree], m->leaf_start[tree + 1], &k->table[i], err));
+      RPO_TRY(rpo_model_labels(m, m->leaf_start[tree], m->leaf_start[tree + 1], &k->table[i], err));
     } else if (k->labels.rows == 0) {
       RPO_TRY(rpo_model_labels(m, 0, m->rows, &k->labels, err));
     }
@@ -116,9 +115,9 @@ static rpo_status join_sparse(const picked *k, int64_t leaves, rpo_labels *out, 
   rpo_status status = RPO_OK;
   RPO_TRY(rpo_table_start(&maker, leaves, k->forests[0]->columns, err));
   for (int64_t i = 0; i < k->count && status == RPO_OK; i++) {
-    status = k->table[i].rows > 0 ? rpo_table_add_rows(&maker, &k->table[i], err)
-                                  : rpo_table_add_tree(&maker, &k->tree[i], k->row_weight[i],
-                                                       &k->labels, err);
+    status = k->table[i].rows > 0
+                 ? rpo_table_add_rows(&maker, &k->table[i], err)
+                 : rpo_table_add_tree(&maker, &k->tree[i], k->row_weight[i], &k->labels, err);
   }
   *out = maker.table;
   rpo_table_release(&maker);

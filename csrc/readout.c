@@ -79,9 +79,9 @@ static rpo_status start_scratch(rpo_reading *r, rpo_scratch *s, rpo_error *err) 
   s->unit = rpo_new(trees, 8);
   s->pick = rpo_new(picks, 8);
   s->share = rpo_new(picks, 8);
-  if (s->set == NULL || s->leaf == NULL || s->sum == NULL || s->weight == NULL ||
-      s->mark == NULL || s->first == NULL || s->end == NULL || s->unit == NULL ||
-      s->pick == NULL || s->share == NULL || (s->x = rpo_new_zero(numbers, 8)) == NULL) {
+  if (s->set == NULL || s->leaf == NULL || s->sum == NULL || s->weight == NULL || s->mark == NULL ||
+      s->first == NULL || s->end == NULL || s->unit == NULL || s->pick == NULL ||
+      s->share == NULL || (s->x = rpo_new_zero(numbers, 8)) == NULL) {
     return rpo_fail_memory(err, "the predictions");
   }
   return RPO_OK;
@@ -248,11 +248,11 @@ int64_t rpo_pick_values(const rpo_reading *r, rpo_scratch *s, int64_t i, const u
   return count;
 }
 
-#define ADD_DENSE(type)                                                     \
-  for (int64_t i = 0; i < count; i++) {                                     \
-    const type *const y = (const type *)m->value.data + pick[i] * columns;  \
-    double const w = share[i];                                              \
-    for (int64_t j = 0; j < columns; j++) sum[j] += w * (double)y[j];       \
+#define ADD_DENSE(type)                                                    \
+  for (int64_t i = 0; i < count; i++) {                                    \
+    const type *const y = (const type *)m->value.data + pick[i] * columns; \
+    double const w = share[i];                                             \
+    for (int64_t j = 0; j < columns; j++) sum[j] += w * (double)y[j];      \
   }
 
 static void add_dense(const rpo_forest *m, const int64_t *pick, const double *share, int64_t count,

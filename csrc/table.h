@@ -20,8 +20,7 @@ typedef struct rpo_table_maker {
   int64_t *found; /* columns met, with room for one more */
 } rpo_table_maker;
 
-rpo_status rpo_table_start(rpo_table_maker *maker, int64_t leaves, int64_t columns,
-                           rpo_error *err);
+rpo_status rpo_table_start(rpo_table_maker *maker, int64_t leaves, int64_t columns, rpo_error *err);
 /* Adds the leaves of a tree. */
 rpo_status rpo_table_add_tree(rpo_table_maker *maker, const rpo_tree *tree,
                               const double *row_weight, const rpo_labels *labels, rpo_error *err);

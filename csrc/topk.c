@@ -9,8 +9,7 @@ typedef struct best {
 } best;
 
 static int worse(const best *b, int64_t i, int64_t j) {
-  return b->score[i] < b->score[j] ||
-         (b->score[i] == b->score[j] && b->output[i] > b->output[j]);
+  return b->score[i] < b->score[j] || (b->score[i] == b->score[j] && b->output[i] > b->output[j]);
 }
 
 static void swap(best *b, int64_t i, int64_t j) {

@@ -104,7 +104,8 @@ void rpo_leaf_rows_free(rpo_leaf_rows *s) {
 static rpo_status leaf_rows_room(const rpo_forest *m, rpo_leaf_rows **out, rpo_error *err) {
   rpo_leaf_rows *const s = rpo_new_zero(1, (int64_t)sizeof *s);
   if (s == NULL) return rpo_fail_memory(err, "the training rows of leaves");
-  int64_t *const tree_start = rpo_new(m->trees + 1, 8), *const leaf_start = rpo_new(m->trees + 1, 8);
+  int64_t *const tree_start = rpo_new(m->trees + 1, 8), *const leaf_start =
+                                                            rpo_new(m->trees + 1, 8);
   int64_t total = 0;
   s->owned[0] = tree_start;
   s->owned[1] = leaf_start;

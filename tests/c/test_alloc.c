@@ -52,6 +52,7 @@ enum {
   PRUNED,
   RANDOM_CUT,
   TABLE,
+  TABLE_SPARSE,
   CASES
 };
 
@@ -104,7 +105,8 @@ static problem case_problem(int number) {
   if (number == BEST_FIRST) problem_set(&p, RPO_OPT_MAX_LEAF_NODES, 9);
   if (number == PRUNED) problem_set(&p, RPO_OPT_CCP_ALPHA, 0.01);
   if (number == RANDOM_CUT) problem_set(&p, RPO_OPT_RANDOM_CUT, 1);
-  if (number == TABLE) problem_set(&p, RPO_OPT_MAX_DEPTH, 1);
+  if (number == TABLE || number == TABLE_SPARSE) problem_set(&p, RPO_OPT_MAX_DEPTH, 1);
+  if (number == TABLE_SPARSE) p.labels = table_binary(&d, n, 190, 0.001);
   return p;
 }
 
@@ -215,6 +217,7 @@ typedef enum call {
   APPLY,
   PATHS,
   WEIGHTS,
+  LEAF_ROWS,
   IMPORTANCES,
   TREE,
   VALUES,
@@ -248,6 +251,13 @@ static rpo_status read_once(reader *r, rpo_forest **made, rpo_error *err) {
     case APPLY: return rpo_forest_apply(f, &X, NULL, r->whole, err);
     case PATHS: return rpo_forest_paths(f, &X, NULL, r->start, r->whole, NULL, err);
     case WEIGHTS: return rpo_forest_weights(f, NULL, &X, NULL, r->whole, NULL, NULL, err);
+    case LEAF_ROWS: {
+      rpo_leaf_rows *rows = (rpo_leaf_rows *)(void *)&untouched;
+      rpo_status const status = rpo_leaf_rows_new(f, &X, r->p->weight, NULL, &rows, err);
+      if (status == RPO_OK) rpo_leaf_rows_free(rows);
+      if (status != RPO_OK) CHECK((void *)rows == &untouched);
+      return status;
+    }
     case IMPORTANCES: return rpo_forest_importances(f, r->real, err);
     case TREE: return rpo_forest_tree(f, 0, &arrays, err);
     case VALUES: return rpo_forest_tree_values(f, 0, r->real, err);

@@ -28,7 +28,10 @@ static problem form_problem(int form) {
   double const empty = sparse_table ? 0.93 : form == ROWS_REAL ? 0.3 : 0.0;
   int const real = form == ROWS_REAL || form == WEIGHTED || form == TABLE_SPARSE_REAL;
   table const y = real ? table_random(&d, n, outs, 0, empty, 0.0)
-                       : table_binary(&d, n, outs, sparse_table ? 0.07 : sparse ? 0.2 : 0.6);
+                       : table_binary(&d, n, outs,
+                                      sparse_table ? 0.07
+                                      : sparse     ? 0.2
+                                                   : 0.6);
   problem p = problem_new(x, y);
   problem_set(&p, RPO_OPT_N_TREES, 2);
   problem_set(&p, RPO_OPT_BOOTSTRAP, form != ROWS_DENSE);
