@@ -166,7 +166,7 @@ rpo_status rpo_projection_apply(const rpo_projection *projection, const rpo_matr
 void rpo_forest_free(rpo_forest *m) {
   if (m == NULL) return;
   rpo_delete(m->block);
-  rpo_delete(m->leaf_row_start);
+  rpo_delete(m->s.start);
   rpo_delete(m);
 }
 
@@ -175,7 +175,7 @@ int64_t rpo_forest_inputs(const rpo_forest *m) { return m == NULL ? 0 : m->input
 int64_t rpo_forest_outputs(const rpo_forest *m) { return m == NULL ? 0 : m->outputs; }
 int64_t rpo_forest_rows(const rpo_forest *m) { return m == NULL ? 0 : m->rows; }
 int64_t rpo_forest_bytes(const rpo_forest *m) { return m == NULL ? 0 : m->bytes; }
-int32_t rpo_forest_has_rows(const rpo_forest *m) { return m != NULL && m->row.data != NULL; }
+int32_t rpo_forest_has_rows(const rpo_forest *m) { return m != NULL && rpo_has_rows(m); }
 
 rpo_status rpo_forest_dump(const rpo_forest *m, void *buffer, rpo_error *err) {
   if (m == NULL || buffer == NULL) return rpo_fail(err, RPO_EINVAL, "forest or buffer is NULL");

@@ -34,7 +34,7 @@ static inline int64_t rpo_type_size(uint32_t type) {
 }
 
 /* What a section may be, so that readers in hot loops know a few types only. */
-enum { RPO_ANY = 0, RPO_INDEX = 101, RPO_CHILD = 102, RPO_REAL = 103 };
+enum { RPO_ANY = 0, RPO_INDEX = 101, RPO_CHILD = 102, RPO_REAL = 103, RPO_COUNT = 104 };
 
 static inline int rpo_type_allowed(uint32_t family, uint32_t type) {
   switch (family) {
@@ -42,6 +42,7 @@ static inline int rpo_type_allowed(uint32_t family, uint32_t type) {
     case RPO_INDEX: return type == RPO_TYPE_U16 || type == RPO_TYPE_I32;
     case RPO_CHILD: return type == RPO_TYPE_I16 || type == RPO_TYPE_I32;
     case RPO_REAL: return type == RPO_TYPE_F32 || type == RPO_TYPE_F64;
+    case RPO_COUNT: return type == RPO_TYPE_U8 || type == RPO_TYPE_U16 || type == RPO_TYPE_I32;
     default: return type == family;
   }
 }

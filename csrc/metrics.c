@@ -401,15 +401,12 @@ static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *j
   (void)job;
   RPO_TRY(load_block(r, task, thread, &first, &rows, &x, &stride, err));
   for (int64_t i = first; i < first + rows; i++, x += stride) {
-    int64_t kept = 0;
-    int64_t *const index = r->index + i * r->k;
-    double *const best = r->out + i * r->k;
-    for (int64_t j = 0; j < r->scores->cols; j++) {
-      rpo_keep_best(x[j], j, r->k, &kept, index, best);
-    }
+    rpo_best best = {r->k, 0, r->out + i * r->k, r->index + i * r->k};
+    for (int64_t j = 0; j < r->scores->cols; j++) rpo_keep(&best, x[j], j);
+    rpo_sort_best(&best);
     if (r->ties == NULL) continue;
     r->ties[i] = 0;
-    for (int64_t j = 0; j < r->scores->cols; j++) r->ties[i] += x[j] == best[r->k - 1];
+    for (int64_t j = 0; j < r->scores->cols; j++) r->ties[i] += x[j] == best.score[r->k - 1];
   }
   return RPO_OK;
 }

@@ -75,32 +75,31 @@ rpo_status rpo_labels_new(const rpo_matrix *Y, rpo_labels *out, rpo_error *err) 
   return RPO_OK;
 }
 
-rpo_status rpo_model_labels(const rpo_model *m, rpo_labels *out, rpo_error *err) {
+rpo_status rpo_model_labels(const rpo_model *m, int64_t first, int64_t end, rpo_labels *out,
+                            rpo_error *err) {
   rpo_labels l;
   memset(&l, 0, sizeof l);
-  l.rows = m->rows;
+  l.rows = end - first;
   l.columns = m->columns;
-  if (m->label_start == NULL) {
-    l.dense = rpo_new(m->label_value.count, 8);
-    if (l.dense == NULL) return rpo_fail_memory(err, "the labels");
-    for (int64_t i = 0; i < m->label_value.count; i++) {
-      l.dense[i] = rpo_array_number(&m->label_value, i);
-    }
-    *out = l;
-    return RPO_OK;
+  int const sparse = m->value_start != NULL, values = m->value.data != NULL;
+  int64_t const begin = sparse ? m->value_start[first] : first * l.columns;
+  int64_t const count = sparse ? m->value_start[end] - begin : l.rows * l.columns;
+  double *const value = values ? rpo_new(count, 8) : NULL;
+  if (sparse) {
+    l.start = rpo_new(l.rows + 1, 8);
+    l.index = rpo_new(count, 8);
+    l.value = value;
+  } else {
+    l.dense = value;
   }
-  int const values = m->label_value.data != NULL;
-  l.start = rpo_new(m->rows + 1, 8);
-  l.index = rpo_new(m->label_index.count, 8);
-  if (values) l.value = rpo_new(m->label_index.count, 8);
-  if (l.start == NULL || l.index == NULL || (values && l.value == NULL)) {
+  if ((values && value == NULL) || (sparse && (l.start == NULL || l.index == NULL))) {
     rpo_labels_release(&l);
     return rpo_fail_memory(err, "the labels");
   }
-  memcpy(l.start, m->label_start, (size_t)(m->rows + 1) * 8);
-  for (int64_t e = 0; e < m->label_index.count; e++) {
-    l.index[e] = rpo_array_whole(&m->label_index, e);
-    if (values) l.value[e] = rpo_array_number(&m->label_value, e);
+  for (int64_t i = 0; sparse && i <= l.rows; i++) l.start[i] = m->value_start[first + i] - begin;
+  for (int64_t e = 0; e < count; e++) {
+    if (sparse) l.index[e] = rpo_array_whole(&m->value_index, begin + e);
+    if (values) value[e] = rpo_array_number(&m->value, begin + e);
   }
   *out = l;
   return RPO_OK;
@@ -172,6 +171,19 @@ static rpo_status check_within(const rpo_array *a, int64_t bound, const char *wh
   return RPO_OK;
 }
 
+/* A tree's leaves hold different rows. */
+static rpo_status check_leaf_rows(const rpo_model *m, rpo_error *err) {
+  for (int64_t t = 0; t < m->trees; t++) {
+    int64_t left = m->rows;
+    for (int64_t l = m->leaf_start[t]; l < m->leaf_start[t + 1]; l++) {
+      int64_t const here = rpo_array_whole(&m->leaf_rows, l);
+      if (here < 0 || here > left) return damaged(err, "a leaf has too many rows");
+      left -= here;
+    }
+  }
+  return RPO_OK;
+}
+
 /* Children come after their parent, so that every walk ends; a left one right after it (preorder).
  * `seen`, by inner node and leaf: none is the child of two, hence (by count) each of one. */
 static rpo_status check_children(const rpo_model *m, uint8_t *seen, rpo_error *err) {
@@ -193,67 +205,79 @@ static rpo_status check_children(const rpo_model *m, uint8_t *seen, rpo_error *e
         if (*mark) return damaged(err, "a node has two parents");
         *mark = 1;
       }
+      int const missing = m->flags[first + i] & RPO_MISSING_LEFT;
+      if (m->flags[first + i] !=
+          rpo_node_flags(missing, child[0] < 0, rpo_array_number(&m->threshold, first + i))) {
+        return damaged(err, "the flags of a node");
+      }
     }
   }
   return RPO_OK;
 }
 
-static rpo_status derive_leaf_rows(rpo_model *m, rpo_error *err) {
-  int64_t const leaves = m->leaf_start[m->trees];
-  m->leaf_row_start = rpo_new(leaves + 1, 8);
-  if (m->leaf_row_start == NULL) return rpo_fail_memory(err, "the model");
-  int64_t sum = 0;
+rpo_status rpo_leaf_rows_start(const rpo_model *m, rpo_leaf_rows *s, rpo_error *err) {
+  s->start = rpo_new(m->leaf_start[m->trees] + m->trees, 4);
+  if (s->start == NULL) return rpo_fail_memory(err, "the model");
   for (int64_t t = 0; t < m->trees; t++) {
-    if (sum != m->row_start[t]) return damaged(err, "rows of leaves do not add up");
-    for (int64_t l = m->leaf_start[t]; l < m->leaf_start[t + 1]; l++) {
-      m->leaf_row_start[l] = sum;
-      int64_t const here = rpo_array_whole(&m->leaf_rows, l);
-      if (here < 0 || here > m->row.count - sum) return damaged(err, "a leaf has too many rows");
+    uint32_t *const start = s->start + m->leaf_start[t] + t;
+    int64_t const leaves = m->leaf_start[t + 1] - m->leaf_start[t];
+    int64_t const rows = s->tree_start[t + 1] - s->tree_start[t];
+    int64_t sum = 0;
+    for (int64_t l = 0; l < leaves; l++) {
+      start[l] = (uint32_t)sum;
+      int64_t const here = rpo_array_whole(&m->leaf_rows, m->leaf_start[t] + l);
+      if (here < 0 || here > rows - sum) return damaged(err, "a leaf has too many rows");
       sum += here;
     }
+    start[leaves] = (uint32_t)sum;
+    if (sum != rows) return damaged(err, "rows of leaves do not add up");
   }
-  m->leaf_row_start[leaves] = sum;
-  return sum == m->row.count ? RPO_OK : damaged(err, "rows of leaves do not add up");
+  return RPO_OK;
 }
 
+static rpo_status open_rows(rpo_model *m, const rpo_array *found, rpo_error *err) {
+  rpo_leaf_rows *const s = &m->s;
+  s->row = found[RPO_SEC_ROWS];
+  s->weight = found[RPO_SEC_ROW_WEIGHT];
+  RPO_TRY(expect(&found[RPO_SEC_ROW_START], RPO_TYPE_I64, m->trees + 1, "the row starts", err));
+  s->tree_start = found[RPO_SEC_ROW_START].data;
+  if (!rpo_type_allowed(RPO_INDEX, (uint32_t)s->row.type) ||
+      !rises(s->tree_start, m->trees, s->row.count)) {
+    return damaged(err, "the rows section");
+  }
+  for (int64_t t = 0; t < m->trees; t++) { /* a tree's rows are counted in 32 bits */
+    if (s->tree_start[t + 1] - s->tree_start[t] > m->rows) return damaged(err, "the row starts");
+  }
+  RPO_TRY(check_within(&s->row, m->rows, "a training row is out of range", err));
+  if (s->weight.data != NULL) {
+    RPO_TRY(expect(&s->weight, RPO_ANY, s->row.count, "the row weights", err));
+  }
+  return rpo_leaf_rows_start(m, s, err);
+}
+
+/* The values: a row of them by training row in the rows form, else by leaf. */
 static rpo_status open_readout(rpo_model *m, const rpo_array *found, rpo_error *err) {
-  int64_t const leaves = m->leaf_start[m->trees];
-  m->table = found[RPO_SEC_TABLE];
+  m->value_index = found[RPO_SEC_VALUE_INDEX];
+  m->value = found[RPO_SEC_VALUE];
   if (m->ratio) {
     m->fallback = found[RPO_SEC_FALLBACK];
     RPO_TRY(expect(&m->fallback, RPO_TYPE_F64, m->outputs, "the fallback section", err));
   }
-  if (m->table.data != NULL) {
-    return expect(&m->table, RPO_REAL, leaves * m->columns, "the leaf table", err);
+  if (found[RPO_SEC_ROWS].data != NULL) RPO_TRY(open_rows(m, found, err));
+  int64_t const rows = rpo_has_rows(m) ? m->rows : m->leaf_start[m->trees];
+  if (found[RPO_SEC_VALUE_START].data == NULL) {
+    return expect(&m->value, RPO_ANY, rows * m->columns, "the values", err);
   }
-  m->row = found[RPO_SEC_ROWS];
-  m->row_weight = found[RPO_SEC_ROW_WEIGHT];
-  m->label_index = found[RPO_SEC_LABEL_INDEX];
-  m->label_value = found[RPO_SEC_LABEL_VALUE];
-  RPO_TRY(expect(&found[RPO_SEC_ROW_START], RPO_TYPE_I64, m->trees + 1, "the row starts", err));
-  m->row_start = found[RPO_SEC_ROW_START].data;
-  if (m->row.data == NULL || !rpo_type_allowed(RPO_INDEX, (uint32_t)m->row.type) ||
-      !rises(m->row_start, m->trees, m->row.count)) {
-    return damaged(err, "the rows section");
+  RPO_TRY(expect(&found[RPO_SEC_VALUE_START], RPO_TYPE_I64, rows + 1, "the value starts", err));
+  m->value_start = found[RPO_SEC_VALUE_START].data;
+  if (m->value_index.data == NULL || !rpo_type_allowed(RPO_INDEX, (uint32_t)m->value_index.type) ||
+      !rises(m->value_start, rows, m->value_index.count)) {
+    return damaged(err, "the values");
   }
-  RPO_TRY(check_within(&m->row, m->rows, "a training row is out of range", err));
-  if (m->row_weight.data != NULL) {
-    RPO_TRY(expect(&m->row_weight, RPO_ANY, m->row.count, "the row weights", err));
+  if (m->value.data != NULL) {
+    RPO_TRY(expect(&m->value, RPO_ANY, m->value_index.count, "the values", err));
   }
-  RPO_TRY(derive_leaf_rows(m, err));
-  if (found[RPO_SEC_LABEL_START].data == NULL) {
-    return expect(&m->label_value, RPO_ANY, m->rows * m->columns, "the labels", err);
-  }
-  RPO_TRY(expect(&found[RPO_SEC_LABEL_START], RPO_TYPE_I64, m->rows + 1, "the label starts", err));
-  m->label_start = found[RPO_SEC_LABEL_START].data;
-  if (m->label_index.data == NULL || !rpo_type_allowed(RPO_INDEX, (uint32_t)m->label_index.type) ||
-      !rises(m->label_start, m->rows, m->label_index.count)) {
-    return damaged(err, "the labels");
-  }
-  if (m->label_value.data != NULL) {
-    RPO_TRY(expect(&m->label_value, RPO_ANY, m->label_index.count, "the label values", err));
-  }
-  return check_within(&m->label_index, m->columns, "a label is out of range", err);
+  return check_within(&m->value_index, m->columns, "a label is out of range", err);
 }
 
 static rpo_status open_trees(rpo_model *m, const rpo_array *found, rpo_error *err) {
@@ -271,7 +295,7 @@ static rpo_status open_trees(rpo_model *m, const rpo_array *found, rpo_error *er
   m->leaf_impurity = found[RPO_SEC_LEAF_IMPURITY];
   m->leaf_weight = found[RPO_SEC_LEAF_WEIGHT];
   m->leaf_rows = found[RPO_SEC_LEAF_ROWS];
-  m->missing_left = found[RPO_SEC_MISSING_LEFT].data;
+  m->flags = found[RPO_SEC_FLAGS].data;
   int64_t const inner = m->feature.count, leaves = m->leaf_rows.count;
   if (!rises(m->inner_start, m->trees, inner) || !rises(m->leaf_start, m->trees, leaves)) {
     return damaged(err, "the node starts");
@@ -279,11 +303,13 @@ static rpo_status open_trees(rpo_model *m, const rpo_array *found, rpo_error *er
   RPO_TRY(expect(&m->feature, RPO_INDEX, inner, "the features", err));
   RPO_TRY(expect(&m->threshold, RPO_REAL, inner, "the thresholds", err));
   RPO_TRY(expect(&m->left, RPO_CHILD, inner, "the children", err));
-  RPO_TRY(expect(&m->right, RPO_CHILD, inner, "the children", err));
+  RPO_TRY(expect(&m->right, (uint32_t)m->left.type, inner, "the children", err));
   RPO_TRY(expect(&m->impurity, RPO_TYPE_F32, inner, "the impurities", err));
-  RPO_TRY(expect(&found[RPO_SEC_MISSING_LEFT], RPO_TYPE_U8, inner, "the missing sides", err));
+  RPO_TRY(expect(&found[RPO_SEC_FLAGS], RPO_TYPE_U8, inner, "the flags of nodes", err));
   RPO_TRY(expect(&m->leaf_impurity, RPO_ANY, leaves, "the leaves' impurities", err));
   RPO_TRY(expect(&m->leaf_weight, RPO_ANY, leaves, "the leaves' weights", err));
+  RPO_TRY(expect(&m->leaf_rows, RPO_COUNT, leaves, "the leaves' rows", err));
+  RPO_TRY(check_leaf_rows(m, err));
   RPO_TRY(check_within(&m->feature, m->inputs, "a feature is out of range", err));
   uint8_t *const seen = rpo_new_zero(inner + leaves, 1);
   if (seen == NULL) return rpo_fail_memory(err, "the model");
@@ -315,7 +341,7 @@ rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error
   rpo_status status = open_trees(m, found, err);
   if (status == RPO_OK) status = open_readout(m, found, err);
   if (status != RPO_OK) {
-    rpo_delete(m->leaf_row_start);
+    rpo_delete(m->s.start);
     rpo_delete(m);
     return status;
   }
@@ -340,13 +366,13 @@ rpo_status rpo_model_tree(const rpo_model *m, int64_t tree, rpo_tree *out, doubl
   t.leaf_impurity = rpo_new(t.n_leaves, 4);
   t.leaf_weight = rpo_new(t.n_leaves, 8);
   t.leaf_start = rpo_new(t.n_leaves + 1, 4);
-  if (m->row.data != NULL) t.n_rows = m->row_start[tree + 1] - m->row_start[tree];
+  if (rpo_has_rows(m)) t.n_rows = m->s.tree_start[tree + 1] - m->s.tree_start[tree];
   t.rows = rpo_new(t.n_rows, 4);
-  double *weight = m->row_weight.data == NULL ? NULL : rpo_new(t.n_rows, 8);
+  double *weight = m->s.weight.data == NULL ? NULL : rpo_new(t.n_rows, 8);
   if (t.feature == NULL || t.left == NULL || t.right == NULL || t.threshold == NULL ||
       t.missing_left == NULL || t.impurity == NULL || t.leaf_impurity == NULL ||
       t.leaf_weight == NULL || t.leaf_start == NULL || t.rows == NULL ||
-      (weight == NULL && m->row_weight.data != NULL)) {
+      (weight == NULL && m->s.weight.data != NULL)) {
     rpo_tree_release(&t);
     rpo_delete(weight);
     return rpo_fail_memory(err, "a tree");
@@ -356,7 +382,7 @@ rpo_status rpo_model_tree(const rpo_model *m, int64_t tree, rpo_tree *out, doubl
     t.left[i] = (int32_t)rpo_array_whole(&m->left, first + i);
     t.right[i] = (int32_t)rpo_array_whole(&m->right, first + i);
     t.threshold[i] = rpo_array_number(&m->threshold, first + i);
-    t.missing_left[i] = m->missing_left[first + i];
+    t.missing_left[i] = m->flags[first + i] & RPO_MISSING_LEFT;
     t.impurity[i] = (float)rpo_array_number(&m->impurity, first + i);
   }
   t.leaf_start[0] = 0;
@@ -366,8 +392,8 @@ rpo_status rpo_model_tree(const rpo_model *m, int64_t tree, rpo_tree *out, doubl
     t.leaf_start[l + 1] = t.leaf_start[l] + (int32_t)rpo_array_whole(&m->leaf_rows, leaf + l);
   }
   for (int64_t i = 0; i < t.n_rows; i++) {
-    t.rows[i] = (int32_t)rpo_array_whole(&m->row, m->row_start[tree] + i);
-    if (weight != NULL) weight[i] = rpo_array_number(&m->row_weight, m->row_start[tree] + i);
+    t.rows[i] = (int32_t)rpo_array_whole(&m->s.row, m->s.tree_start[tree] + i);
+    if (weight != NULL) weight[i] = rpo_array_number(&m->s.weight, m->s.tree_start[tree] + i);
   }
   *out = t;
   *row_weight = weight;

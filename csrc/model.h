@@ -3,8 +3,9 @@
  * Block: header, table of sections, sections on 64-byte boundaries. Every section is an array of one
  * of a few number types, the narrowest that holds its values exactly. Trees lie one behind the other;
  * inner_start, leaf_start and row_start say where each begins. A model is a structure (trees map rows
- * to leaves) and a readout: the leaves' training rows with their weights and the labels (S and Y), or
- * the table of leaf values (L), whichever is smaller. */
+ * to leaves) and a readout in the smallest of three forms: the leaves' training rows with their
+ * weights (S) and the labels (Y), or the table of leaf values (L = S Y), dense or sparse. So each has
+ * one matrix of values, Y or L, and says what rows of it a leaf stands for. */
 #ifndef RPO_MODEL_H
 #define RPO_MODEL_H
 #include "grow.h"
@@ -36,21 +37,39 @@ typedef enum rpo_section {
   RPO_SEC_THRESHOLD = 7,   /* by inner node */
   RPO_SEC_LEFT = 8,        /* by inner node: inner node of the tree, or ~leaf */
   RPO_SEC_RIGHT = 9,
-  RPO_SEC_MISSING_LEFT = 10,  /* u8 by inner node */
+  RPO_SEC_FLAGS = 10,         /* u8 by inner node: rpo_node_flag */
   RPO_SEC_IMPURITY = 11,      /* f32 by inner node */
   RPO_SEC_LEAF_IMPURITY = 12, /* f32 by leaf */
   RPO_SEC_LEAF_WEIGHT = 13,   /* by leaf */
   RPO_SEC_LEAF_ROWS = 14,     /* by leaf: number of training rows */
   RPO_SEC_ROWS = 15,          /* rows form: training rows, leaf after leaf */
   RPO_SEC_ROW_WEIGHT = 16,    /* rows form: their weights; absent: 1 */
-  RPO_SEC_LABEL_START = 17,   /* rows form, sparse labels: rows + 1 */
-  RPO_SEC_LABEL_INDEX = 18,
-  RPO_SEC_LABEL_VALUE = 19, /* absent: 1 (sparse labels) */
-  RPO_SEC_TABLE = 20,       /* leaf table: leaves x label columns */
-  RPO_SEC_FALLBACK = 21,    /* f64 by output, ratio only */
-  RPO_SEC_NOTE = 22,        /* u8: the caller's own bytes */
+  RPO_SEC_VALUE_START = 17,   /* i64, sparse values: rows of them + 1; absent: dense */
+  RPO_SEC_VALUE_INDEX = 18,   /* sparse values: label columns */
+  RPO_SEC_VALUE = 19,         /* labels by training row, or leaf values; absent: ones (sparse) */
+  RPO_SEC_FALLBACK = 21,      /* f64 by output, ratio only */
+  RPO_SEC_NOTE = 22,          /* u8: the caller's own bytes */
   RPO_SECTIONS = 24
 } rpo_section;
+
+/* What a walk asks of a node besides feature, cut and children. */
+enum { RPO_MISSING_LEFT = 1, RPO_LEFT_IS_LEAF = 2, RPO_ZERO_RIGHT = 4 };
+
+static inline uint8_t rpo_node_flags(int missing_left, int left_is_leaf, double cut) {
+  return (uint8_t)((missing_left ? RPO_MISSING_LEFT : 0) | (left_is_leaf ? RPO_LEFT_IS_LEAF : 0) |
+                   (0.0 <= cut ? 0 : RPO_ZERO_RIGHT));
+}
+
+/* S: the training rows of each leaf, leaf after leaf, and their weights. */
+struct rpo_leaf_rows {
+  const int64_t *tree_start; /* trees + 1: where a tree's rows begin; NULL: there are none */
+  uint32_t *start; /* owned: by leaf, within its tree's; a tree has one more of them than leaves */
+  rpo_array row, weight; /* weight absent: ones */
+  /* made again (rpo_leaf_rows_new), not part of a model: */
+  int64_t rows, trees;
+  const int64_t *leaf_start;
+  void *owned[4]; /* tree_start, leaf_start, the numbers of row and weight */
+};
 
 typedef struct rpo_forest {
   char *block; /* owned */
@@ -59,43 +78,53 @@ typedef struct rpo_forest {
   int64_t columns; /* of the labels: outputs, twice that with ratio */
   int ratio;
   int shares; /* labels are all 1: predictions are shares of weight */
-  const int64_t *sampling, *inner_start, *leaf_start, *row_start, *label_start;
-  const uint8_t *missing_left;
+  const int64_t *sampling, *inner_start, *leaf_start;
+  const uint8_t *flags;
   rpo_array feature, threshold, left, right, impurity, leaf_impurity, leaf_weight, leaf_rows;
-  rpo_array row, row_weight, label_index, label_value, table, fallback, note;
-  int64_t *leaf_row_start; /* derived: by leaf, where its rows begin in `row`; leaves + 1 */
+  rpo_leaf_rows s;            /* rows form; s.start is derived on opening */
+  const int64_t *value_start; /* NULL: dense */
+  rpo_array value_index, value;
+  rpo_array fallback, note;
 } rpo_model;
 
 /* Numbers of any section, as double or integer. */
 double rpo_array_number(const rpo_array *a, int64_t i);
 int64_t rpo_array_whole(const rpo_array *a, int64_t i);
 
-typedef struct rpo_labels { /* what the leaves hold, as read from the caller */
+static inline int rpo_has_rows(const rpo_model *m) { return m->s.tree_start != NULL; }
+
+/* Index of a leaf's first row in S; those of leaf + 1 follow. Leaves are numbered within the tree. */
+static inline int64_t rpo_leaf_begin(const rpo_model *m, const rpo_leaf_rows *s, int64_t tree,
+                                     int64_t leaf) {
+  return s->tree_start[tree] + s->start[m->leaf_start[tree] + tree + leaf];
+}
+
+/* Fills s->start from the model's counts of rows by leaf, which must fit s->tree_start. */
+rpo_status rpo_leaf_rows_start(const rpo_model *model, rpo_leaf_rows *s, rpo_error *err);
+
+typedef struct rpo_labels { /* Y, or a leaf table, on the way into a model or out of it */
   int64_t rows, columns;
   double *dense;  /* rows x columns, or NULL */
-  int64_t *start; /* sparse */
+  int64_t *start; /* sparse: rows + 1 */
   int64_t *index;
   double *value; /* NULL: ones */
 } rpo_labels;
 
 rpo_status rpo_labels_new(const rpo_matrix *Y, rpo_labels *out, rpo_error *err);
-void rpo_labels_release(rpo_labels *labels);
+void rpo_labels_release(rpo_labels *values);
 
 typedef struct rpo_model_parts {
   int64_t trees, inputs, outputs, rows, ratio, shares;
   const rpo_tree *tree;
   const int64_t *sampling;
   const double *const *row_weight; /* by tree: by place in tree.rows; NULL: ones */
-  const rpo_labels *labels;        /* rows form and to fill the table */
-  const double *table;             /* ready leaf table; then labels is NULL */
+  const rpo_labels *labels;        /* Y: the readout's form is chosen */
+  const rpo_labels *table;         /* or L, ready */
   const double *fallback;
 } rpo_model_parts;
 
 /* Chooses the readout, lays everything out. */
 rpo_status rpo_model_pack(const rpo_model_parts *parts, rpo_model **out, rpo_error *err);
-/* L = S Y of one tree: the mean labels of each leaf. */
-void rpo_fill_table(const rpo_tree *tree, const double *row_weight, const rpo_labels *labels,
-                    double *table);
 /* Takes the block over on success: checks every offset and index. */
 rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error *err);
 /* The block of a model with a note in it: a new block, *bytes long. */
@@ -104,5 +133,7 @@ rpo_status rpo_model_annotate(const rpo_model *model, const void *note, int64_t 
 /* Copies one tree out again, with the weights of its rows (NULL when there are none). */
 rpo_status rpo_model_tree(const rpo_model *model, int64_t tree, rpo_tree *out, double **row_weight,
                           rpo_error *err);
-rpo_status rpo_model_labels(const rpo_model *model, rpo_labels *out, rpo_error *err);
+/* Copies rows first .. end of the values out: of Y in the rows form, else of L. */
+rpo_status rpo_model_labels(const rpo_model *model, int64_t first, int64_t end, rpo_labels *out,
+                            rpo_error *err);
 #endif

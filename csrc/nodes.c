@@ -51,8 +51,7 @@ static rpo_status apply_block(void *context, int64_t task, int thread, rpo_job *
   rpo_reading *const r = context;
   const rpo_forest *const m = r->m;
   int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   const rpo_scratch *const s = &r->scratch[thread];
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t t = 0; t < m->trees; t++) {
@@ -60,7 +59,7 @@ static rpo_status apply_block(void *context, int64_t task, int thread, rpo_job *
           r->node_of_leaf[m->leaf_start[t] + s->leaf[t * r->block + i]];
     }
   }
-  rpo_unload_rows(r->X, first, rows, s->x);
+  rpo_unload_rows(r->X, first, rows, &r->scratch[thread]);
   return RPO_OK;
 }
 
@@ -68,11 +67,8 @@ rpo_status rpo_forest_apply(const rpo_forest *m, const rpo_matrix *X, const rpo_
                             int64_t *out, rpo_error *err) {
   rpo_reading r;
   int64_t *leaf = NULL, *inner = NULL;
-  memset(&r, 0, sizeof r);
-  RPO_TRY(rpo_check_input(m, X, out, err));
+  RPO_TRY(rpo_reading_start(&r, m, X, out, err));
   RPO_TRY(number_all(m, &leaf, &inner, err));
-  r.m = m;
-  r.X = X;
   r.nodes = out;
   r.node_of_leaf = leaf;
   rpo_status const status = rpo_read_blocks(&r, control, apply_block, err);
@@ -94,8 +90,7 @@ static rpo_status paths_block(void *context, int64_t task, int thread, rpo_job *
   rpo_reading *const r = &p->r;
   const rpo_forest *const m = r->m;
   int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   const rpo_scratch *const s = &r->scratch[thread];
   for (int64_t i = 0; i < rows; i++) {
     int64_t at = r->columns == NULL ? 0 : r->indptr[first + i];
@@ -117,7 +112,7 @@ static rpo_status paths_block(void *context, int64_t task, int thread, rpo_job *
     }
     if (r->columns == NULL) r->indptr[first + i + 1] = at - begin;
   }
-  rpo_unload_rows(r->X, first, rows, s->x);
+  rpo_unload_rows(r->X, first, rows, &r->scratch[thread]);
   return RPO_OK;
 }
 
@@ -147,7 +142,7 @@ rpo_status rpo_forest_paths(const rpo_forest *m, const rpo_matrix *X, const rpo_
   int64_t *leaf = NULL, *inner = NULL;
   rpo_status status;
   memset(&p, 0, sizeof p);
-  RPO_TRY(rpo_check_input(m, X, indptr, err));
+  RPO_TRY(rpo_reading_start(&p.r, m, X, indptr, err));
   RPO_TRY(number_all(m, &leaf, &inner, err));
   p.leaf = leaf;
   p.inner = inner;
@@ -158,8 +153,6 @@ rpo_status rpo_forest_paths(const rpo_forest *m, const rpo_matrix *X, const rpo_
     goto done;
   }
   find_parents(m, p.leaf_parent, p.inner_parent);
-  p.r.m = m;
-  p.r.X = X;
   p.r.indptr = indptr;
   p.r.columns = columns;
   RPO_GOTO(rpo_read_blocks(&p.r, control, paths_block, err));
@@ -240,7 +233,7 @@ rpo_status rpo_forest_tree(const rpo_forest *m, int64_t tree, const rpo_tree_arr
     set_i64(a->feature, i, rpo_array_whole(&m->feature, first + n));
     set_f64(a->threshold, i, rpo_array_number(&m->threshold, first + n));
     set_f64(a->impurity, i, rpo_array_number(&m->impurity, first + n));
-    if (a->missing_left != NULL) a->missing_left[i] = m->missing_left[first + n];
+    if (a->missing_left != NULL) a->missing_left[i] = m->flags[first + n] & RPO_MISSING_LEFT;
   }
   for (int64_t i = 0; i <= 2 * count; i++) {
     set_i64(a->n_samples, i, samples[i]);
@@ -252,6 +245,23 @@ done:
   rpo_delete(samples);
   rpo_delete(weight);
   return status;
+}
+
+/* sum += the mean labels of a leaf. */
+static void add_leaf(const rpo_forest *m, int64_t tree, int64_t leaf, double *sum) {
+  int64_t pick = m->leaf_start[tree] + leaf;
+  double share = 1.0;
+  if (!rpo_has_rows(m)) {
+    rpo_add_values(m, &pick, &share, 1, sum);
+    return;
+  }
+  double const unit = 1.0 / rpo_array_number(&m->leaf_weight, pick);
+  int64_t const end = rpo_leaf_begin(m, &m->s, tree, leaf + 1);
+  for (int64_t i = rpo_leaf_begin(m, &m->s, tree, leaf); i < end; i++) {
+    pick = rpo_array_whole(&m->s.row, i);
+    share = unit * (m->s.weight.data == NULL ? 1.0 : rpo_array_number(&m->s.weight, i));
+    rpo_add_values(m, &pick, &share, 1, sum);
+  }
 }
 
 rpo_status rpo_forest_tree_values(const rpo_forest *m, int64_t tree, double *out, rpo_error *err) {
@@ -270,7 +280,7 @@ rpo_status rpo_forest_tree_values(const rpo_forest *m, int64_t tree, double *out
   memset(sum, 0, (size_t)((2 * count + 1) * m->columns) * sizeof *sum);
   for (int64_t l = 0; l <= count; l++) {
     weight[leaf[l]] = rpo_array_number(&m->leaf_weight, first_leaf + l);
-    rpo_add_leaf(m, first_leaf + l, sum + leaf[l] * m->columns);
+    add_leaf(m, tree, l, sum + leaf[l] * m->columns);
   }
   for (int64_t n = count - 1; n >= 0; n--) {
     int64_t const left = rpo_array_whole(&m->left, first + n);

@@ -1,10 +1,11 @@
 /* Writing models: every section in the narrowest type that holds its values, the readout in whichever
- * form is smaller. */
+ * form is smallest. Neighbour: table.c makes leaf tables. */
 #include <math.h>
 #include <string.h>
 
 #include "format.h"
 #include "mem.h"
+#include "table.h"
 
 /* A source of numbers: value i of the section. */
 typedef double (*number_fn)(const void *context, int64_t i);
@@ -42,7 +43,6 @@ static uint32_t narrowest(uint32_t family, number_fn value, const void *context,
   uint32_t const real = single ? RPO_TYPE_F32 : RPO_TYPE_F64;
   uint32_t const type = whole ? whole_type(low, high) : RPO_TYPE_F64;
   if (family == RPO_INDEX) return high <= 65535 ? RPO_TYPE_U16 : RPO_TYPE_I32;
-  if (family == RPO_CHILD) return low >= -32768 && high <= 32767 ? RPO_TYPE_I16 : RPO_TYPE_I32;
   return family == RPO_REAL || type == RPO_TYPE_F64 ? real : type;
 }
 
@@ -86,7 +86,6 @@ static void put(plan *p, rpo_section id, uint32_t family, int64_t count, number_
 typedef struct source {
   const rpo_model_parts *parts;
   const int64_t *inner_start, *leaf_start, *row_start;
-  const double *table;
   int which;
   int64_t tree; /* cursor: trees are asked for in order */
 } source;
@@ -104,7 +103,7 @@ static const rpo_tree *tree_at(source *s, const int64_t *start, int64_t i) {
   return &s->parts->tree[s->tree];
 }
 
-enum { FEATURE, THRESHOLD, LEFT, RIGHT, MISSING, IMPURITY };
+enum { FEATURE, THRESHOLD, LEFT, RIGHT, FLAGS, IMPURITY };
 
 static double of_inner(const void *context, int64_t i) {
   source *const s = (source *)(uintptr_t)context;
@@ -115,7 +114,7 @@ static double of_inner(const void *context, int64_t i) {
     case THRESHOLD: return t->threshold[j];
     case LEFT: return t->left[j];
     case RIGHT: return t->right[j];
-    case MISSING: return t->missing_left[j];
+    case FLAGS: return rpo_node_flags(t->missing_left[j], t->left[j] < 0, t->threshold[j]);
     default: return (double)t->impurity[j];
   }
 }
@@ -142,14 +141,19 @@ static double of_row(const void *context, int64_t i) {
 }
 
 static void put_trees(plan *p, source *s) {
-  static const struct {
-    rpo_section id;
-    uint32_t family;
-  } inner[] = {{RPO_SEC_FEATURE, RPO_INDEX},        {RPO_SEC_THRESHOLD, RPO_REAL},
-               {RPO_SEC_LEFT, RPO_CHILD},           {RPO_SEC_RIGHT, RPO_CHILD},
-               {RPO_SEC_MISSING_LEFT, RPO_TYPE_U8}, {RPO_SEC_IMPURITY, RPO_TYPE_F32}};
   static const rpo_section leaf[] = {RPO_SEC_LEAF_IMPURITY, RPO_SEC_LEAF_WEIGHT, RPO_SEC_LEAF_ROWS};
   int64_t const trees = s->parts->trees;
+  int64_t most = 0;
+  for (int64_t t = 0; t < trees; t++) {
+    most = s->parts->tree[t].n_leaves > most ? s->parts->tree[t].n_leaves : most;
+  }
+  uint32_t const child = most <= 32768 ? RPO_TYPE_I16 : RPO_TYPE_I32; /* of both sides */
+  struct {
+    rpo_section id;
+    uint32_t family;
+  } const inner[] = {{RPO_SEC_FEATURE, RPO_INDEX}, {RPO_SEC_THRESHOLD, RPO_REAL},
+                     {RPO_SEC_LEFT, child},        {RPO_SEC_RIGHT, child},
+                     {RPO_SEC_FLAGS, RPO_TYPE_U8}, {RPO_SEC_IMPURITY, RPO_TYPE_F32}};
   for (int i = 0; i < 6; i++) {
     s->which = i;
     s->tree = 0;
@@ -158,19 +162,25 @@ static void put_trees(plan *p, source *s) {
   for (int i = 0; i < 3; i++) {
     s->which = i;
     s->tree = 0;
-    put(p, leaf[i], RPO_ANY, s->leaf_start[trees], of_leaf, s);
+    put(p, leaf[i], i == LEAF_ROWS ? RPO_COUNT : RPO_ANY, s->leaf_start[trees], of_leaf, s);
   }
 }
 
-static void put_readout(plan *p, source *s) {
-  const rpo_model_parts *const parts = s->parts;
-  int64_t const trees = parts->trees;
-  if (s->table != NULL) {
-    int64_t const columns = parts->outputs * (parts->ratio ? 2 : 1);
-    put(p, RPO_SEC_TABLE, RPO_REAL, s->leaf_start[trees] * columns, of_f64, s->table);
+/* Y or a leaf table. */
+static void put_values(plan *p, const rpo_labels *l) {
+  if (l->dense != NULL) {
+    put(p, RPO_SEC_VALUE, RPO_ANY, l->rows * l->columns, of_f64, l->dense);
     return;
   }
-  const rpo_labels *const l = parts->labels;
+  put(p, RPO_SEC_VALUE_START, RPO_TYPE_I64, l->rows + 1, of_i64, l->start);
+  put(p, RPO_SEC_VALUE_INDEX, RPO_INDEX, l->start[l->rows], of_i64, l->index);
+  if (l->value != NULL) put(p, RPO_SEC_VALUE, RPO_ANY, l->start[l->rows], of_f64, l->value);
+}
+
+/* S and Y. */
+static void put_rows(plan *p, source *s) {
+  const rpo_model_parts *const parts = s->parts;
+  int64_t const trees = parts->trees;
   int weighted = 0;
   put(p, RPO_SEC_ROW_START, RPO_TYPE_I64, trees + 1, of_i64, s->row_start);
   s->which = ROW;
@@ -182,16 +192,10 @@ static void put_readout(plan *p, source *s) {
     s->tree = 0;
     put(p, RPO_SEC_ROW_WEIGHT, RPO_ANY, s->row_start[trees], of_row, s);
   }
-  if (l->dense != NULL) {
-    put(p, RPO_SEC_LABEL_VALUE, RPO_ANY, l->rows * l->columns, of_f64, l->dense);
-    return;
-  }
-  put(p, RPO_SEC_LABEL_START, RPO_TYPE_I64, l->rows + 1, of_i64, l->start);
-  put(p, RPO_SEC_LABEL_INDEX, RPO_INDEX, l->start[l->rows], of_i64, l->index);
-  if (l->value != NULL) put(p, RPO_SEC_LABEL_VALUE, RPO_ANY, l->start[l->rows], of_f64, l->value);
+  put_values(p, parts->labels);
 }
 
-static void put_all(plan *p, source *s) {
+static void put_structure(plan *p, source *s) {
   const rpo_model_parts *const parts = s->parts;
   int64_t const shape[6] = {parts->trees, parts->inputs, parts->outputs,
                             parts->rows,  parts->ratio,  parts->shares};
@@ -200,55 +204,31 @@ static void put_all(plan *p, source *s) {
   put(p, RPO_SEC_INNER_START, RPO_TYPE_I64, parts->trees + 1, of_i64, s->inner_start);
   put(p, RPO_SEC_LEAF_START, RPO_TYPE_I64, parts->trees + 1, of_i64, s->leaf_start);
   put_trees(p, s);
-  put_readout(p, s);
   if (parts->ratio) put(p, RPO_SEC_FALLBACK, RPO_TYPE_F64, parts->outputs, of_f64, parts->fallback);
 }
 
-/* ---- The leaf table ---- */
-
-/* L = S Y of one tree: mean labels of each leaf. */
-void rpo_fill_table(const rpo_tree *t, const double *weight, const rpo_labels *l, double *table) {
-  for (int64_t leaf = 0; leaf < t->n_leaves; leaf++) {
-    double *const out = table + leaf * l->columns;
-    for (int64_t j = 0; j < l->columns; j++) out[j] = 0.0;
-    for (int64_t i = t->leaf_start[leaf]; i < t->leaf_start[leaf + 1]; i++) {
-      int64_t const row = t->rows[i];
-      double const share = (weight == NULL ? 1.0 : weight[i]) / t->leaf_weight[leaf];
-      if (l->dense != NULL) {
-        for (int64_t j = 0; j < l->columns; j++) out[j] += share * l->dense[row * l->columns + j];
-      } else {
-        for (int64_t e = l->start[row]; e < l->start[row + 1]; e++) {
-          out[l->index[e]] += share * (l->value == NULL ? 1.0 : l->value[e]);
-        }
-      }
-    }
+/* The sections of the readout; `table` NULL: of the rows form. */
+static void put_readout(plan *p, source *s, const rpo_labels *table) {
+  if (table == NULL) {
+    put_rows(p, s);
+  } else {
+    put_values(p, table);
   }
 }
 
-/* Bytes of the two readouts, roughly: the smaller one is kept. */
-static int table_is_smaller(const source *s, int64_t columns) {
+/* Sizes of all sections. The readout is L, made here into *table, where that takes fewer bytes than
+ * S and Y. */
+static rpo_status plan_all(plan *p, source *s, rpo_labels *table, rpo_error *err) {
   const rpo_model_parts *const parts = s->parts;
-  const rpo_labels *const l = parts->labels;
-  double const leaves = (double)s->leaf_start[parts->trees];
-  double const rows = (double)s->row_start[parts->trees];
-  int weighted = 0;
-  for (int64_t t = 0; t < parts->trees; t++) weighted |= parts->row_weight[t] != NULL;
-  double const row_bytes = (l->rows <= 65536 ? 2.0 : 4.0) + (weighted ? 1.0 : 0.0);
-  double const label_bytes = l->dense != NULL
-                                 ? 8.0 * (double)l->rows * (double)l->columns
-                                 : 3.0 * (double)l->start[l->rows] + 8.0 * (double)l->rows;
-  return 8.0 * leaves * (double)columns < rows * row_bytes + label_bytes;
-}
-
-static rpo_status make_table(const source *s, int64_t columns, double **out, rpo_error *err) {
-  const rpo_model_parts *const parts = s->parts;
-  double *const table = rpo_new(s->leaf_start[parts->trees] * columns, 8);
-  if (table == NULL) return rpo_fail_memory(err, "the leaf table");
-  for (int64_t t = 0; t < parts->trees; t++) {
-    rpo_fill_table(&parts->tree[t], parts->row_weight[t], parts->labels,
-                   table + s->leaf_start[t] * columns);
-  }
-  *out = table;
+  p->bytes = align((int64_t)(sizeof(rpo_header) + RPO_SECTIONS * sizeof(rpo_table_row)));
+  put_structure(p, s);
+  plan const structure = *p;
+  put_readout(p, s, parts->table);
+  if (parts->table != NULL) return RPO_OK;
+  RPO_TRY(rpo_table_smaller(parts, p->full ? INT64_MAX : p->bytes - structure.bytes, table, err));
+  if (table->rows == 0) return RPO_OK;
+  *p = structure;
+  put_readout(p, s, table);
   return RPO_OK;
 }
 
@@ -269,38 +249,33 @@ static void seal(char *block, uint32_t sections, int64_t bytes) {
 }
 
 rpo_status rpo_model_pack(const rpo_model_parts *parts, rpo_model **out, rpo_error *err) {
-  int64_t const columns = parts->outputs * (parts->ratio ? 2 : 1);
-  int64_t *const starts = rpo_new(3 * (parts->trees + 1), 8);
-  double *table = NULL;
+  int64_t const trees = parts->trees;
+  int64_t *const starts = rpo_new(3 * (trees + 1), 8);
   char *block = NULL;
   plan p;
+  rpo_labels table;
   rpo_status status = RPO_OK;
   memset(&p, 0, sizeof p);
+  memset(&table, 0, sizeof table);
   if (starts == NULL) return rpo_fail_memory(err, "the model");
-  source s = {
-      parts, starts, starts + parts->trees + 1, starts + 2 * (parts->trees + 1), parts->table,
-      0,     0};
-  count_parts(parts, starts, starts + parts->trees + 1, starts + 2 * (parts->trees + 1));
-  if (parts->labels != NULL && table_is_smaller(&s, columns)) {
-    RPO_GOTO(make_table(&s, columns, &table, err));
-    s.table = table;
-  }
-  p.bytes = align((int64_t)(sizeof(rpo_header) + RPO_SECTIONS * sizeof(rpo_table_row)));
-  put_all(&p, &s);
+  source s = {parts, starts, starts + trees + 1, starts + 2 * (trees + 1), 0, 0};
+  count_parts(parts, starts, starts + trees + 1, starts + 2 * (trees + 1));
+  RPO_GOTO(plan_all(&p, &s, &table, err));
   block = p.full ? NULL : rpo_new_zero(p.bytes, 1);
   if (block == NULL) {
     status = rpo_fail_memory(err, "the model");
     goto done;
   }
   p.block = block;
-  put_all(&p, &s);
+  put_structure(&p, &s);
+  put_readout(&p, &s, table.rows > 0 ? &table : parts->table);
   memcpy(block + sizeof(rpo_header), p.table, p.sections * sizeof(rpo_table_row));
   seal(block, p.sections, p.bytes);
   RPO_GOTO(rpo_model_open(block, p.bytes, out, err));
   block = NULL;
 done:
   rpo_delete(block);
-  rpo_delete(table);
+  rpo_labels_release(&table);
   rpo_delete(starts);
   return status;
 }

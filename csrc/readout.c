@@ -1,95 +1,126 @@
 /* From leaves to predictions: A L, with A (samples x leaves) walked row after row and L the leaf table
- * or S Y. Rows are taken in blocks, trees in order within a row: the bits depend on neither the block
- * nor the thread. */
+ * or S Y. The product is taken in the cheap order: A S first, since trees agree and a row's leaves
+ * share their training rows, then times Y. Rows are taken in blocks, trees in order within a row: the
+ * bits depend on neither the block nor the thread. */
+#include "readout.h"
+
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
 #include "forest.h"
 #include "mem.h"
-#include "readout.h"
-#include "topk.h"
 
-#define BLOCK_ROWS 256
-#define BLOCK_NUMBERS 131072 /* of X in a block: a megabyte */
+#define BLOCK_ROWS 2048      /* a block reads all the trees once */
+#define BLOCK_NUMBERS 262144 /* of X in a block: two megabytes */
+
+#if defined(__GNUC__)
+#define PREFETCH(address) __builtin_prefetch(address)
+#else
+#define PREFETCH(address) (void)(address)
+#endif
 
 /* ---- Blocks of X ---- */
 
-static void load_rows(const rpo_matrix *X, int64_t first, int64_t rows, double *x) {
+static void load_dense(const rpo_matrix *X, int64_t first, int64_t rows, double *x) {
   int64_t const p = X->cols;
-  if (X->format == RPO_DENSE) {
-    for (int64_t i = 0; i < rows; i++) {
-      double *const to = x + i * p;
-      if (X->col_stride == 1 && X->dtype == RPO_F32) {
-        const float *const from = (const float *)X->data + (first + i) * X->row_stride;
-        for (int64_t j = 0; j < p; j++) to[j] = (double)from[j];
-      } else {
-        for (int64_t j = 0; j < p; j++) to[j] = rpo_dense_at(X, first + i, j);
-      }
+  for (int64_t i = 0; i < rows; i++) {
+    double *const to = x + i * p;
+    if (X->col_stride == 1 && X->dtype == RPO_F32) {
+      const float *const from = (const float *)X->data + (first + i) * X->row_stride;
+      for (int64_t j = 0; j < p; j++) to[j] = (double)from[j];
+    } else {
+      for (int64_t j = 0; j < p; j++) to[j] = rpo_dense_at(X, first + i, j);
     }
+  }
+}
+
+static void load_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s) {
+  if (X->format == RPO_DENSE) {
+    load_dense(X, first, rows, s->x);
     return;
   }
+  int64_t const words = (X->cols + 63) / 64;
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t e = rpo_ptr_at(X, first + i); e < rpo_ptr_at(X, first + i + 1); e++) {
-      x[i * p + rpo_index_at(X->indices, X->index, e)] = rpo_value_at(X->data, X->dtype, e);
+      int64_t const j = rpo_index_at(X->indices, X->index, e), at = i * X->cols + j;
+      s->x[at] = rpo_value_at(X->data, X->dtype, e);
+      s->set[i * words + j / 64] |= (uint64_t)1 << (j % 64);
     }
   }
 }
 
 /* A sparse block was zero before and is zero again after. */
-void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, double *x) {
+void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s) {
   if (X->format == RPO_DENSE) return;
+  int64_t const words = (X->cols + 63) / 64;
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t e = rpo_ptr_at(X, first + i); e < rpo_ptr_at(X, first + i + 1); e++) {
-      x[i * X->cols + rpo_index_at(X->indices, X->index, e)] = 0.0;
+      int64_t const j = rpo_index_at(X->indices, X->index, e), at = i * X->cols + j;
+      s->x[at] = 0.0;
+      s->set[i * words + j / 64] = 0;
     }
   }
 }
 
 static rpo_status start_scratch(rpo_reading *r, rpo_scratch *s, rpo_error *err) {
   if (s->x != NULL) return RPO_OK;
-  int64_t const by_row = r->m->rows * (r->indptr != NULL && r->m->row.data != NULL);
-  int64_t const width = r->m->columns > by_row ? r->m->columns : by_row;
-  s->leaf = rpo_new(r->m->trees * r->block, 4);
-  s->sum = rpo_new_zero(width, 8);
-  s->touched = rpo_new(by_row, 8);
+  int64_t const trees = r->m->trees, numbers = r->block * r->X->cols;
+  int64_t const words = (r->X->cols + 63) / 64;
+  int64_t const by_row = r->s != NULL ? r->m->rows : 0;
+  int64_t const picks = r->s != NULL ? r->m->rows + 1 : trees;
+  s->set = rpo_new_zero(r->X->format == RPO_DENSE ? 0 : r->block * words, 8);
+  s->leaf = rpo_new(trees * r->block, 4);
+  s->sum = rpo_new_zero(r->sums ? r->m->columns : 0, 8);
+  s->weight = rpo_new_zero(by_row, 8);
   s->mark = rpo_new_zero(by_row, 1);
-  s->first = rpo_new(r->m->trees, 8);
-  s->end = rpo_new(r->m->trees, 8);
-  s->unit = rpo_new(r->m->trees, 8);
-  if (s->leaf == NULL || s->sum == NULL || s->touched == NULL || s->mark == NULL ||
-      s->first == NULL || s->end == NULL || s->unit == NULL ||
-      (s->x = rpo_new_zero(r->block * r->X->cols, 8)) == NULL) {
+  s->first = rpo_new(trees, 8);
+  s->end = rpo_new(trees, 8);
+  s->unit = rpo_new(trees, 8);
+  s->pick = rpo_new(picks, 8);
+  s->share = rpo_new(picks, 8);
+  if (s->set == NULL || s->leaf == NULL || s->sum == NULL || s->weight == NULL || s->mark == NULL ||
+      s->first == NULL || s->end == NULL || s->unit == NULL || s->pick == NULL ||
+      s->share == NULL || (s->x = rpo_new_zero(numbers, 8)) == NULL) {
     return rpo_fail_memory(err, "the predictions");
   }
   return RPO_OK;
 }
 
-/* The leaves of a block of rows in every tree: s->leaf[tree * block + row]. */
-rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, int64_t *first, int64_t *rows,
-                           rpo_error *err) {
+rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err) {
+  if (!rpo_poll(job, thread)) return RPO_OK;
+  return rpo_fail(err, RPO_ECANCELED, "cancelled by the progress callback");
+}
+
+rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, rpo_job *job, int64_t *first,
+                           int64_t *rows, rpo_error *err) {
   rpo_scratch *const s = &r->scratch[thread];
   RPO_TRY(start_scratch(r, s, err));
   *first = task * r->block;
   *rows = r->X->rows - *first < r->block ? r->X->rows - *first : r->block;
-  load_rows(r->X, *first, *rows, s->x);
+  load_rows(r->X, *first, *rows, s);
+  const uint64_t *const set = r->X->format == RPO_DENSE ? NULL : s->set;
   for (int64_t t = 0; t < r->m->trees; t++) {
-    r->kernels->leaves(r->m, t, s->x, r->X->cols, *rows, s->leaf + t * r->block);
+    RPO_TRY(rpo_keep_on(job, thread, err));
+    r->kernels->leaves(r->m, t, s->x, set, r->X->cols, *rows, s->leaf + t * r->block);
   }
   return RPO_OK;
 }
 
 static void release(rpo_reading *r) {
   for (int i = 0; r->scratch != NULL && i < r->threads; i++) {
-    rpo_delete(r->scratch[i].x);
-    rpo_delete(r->scratch[i].leaf);
-    rpo_delete(r->scratch[i].sum);
-    rpo_delete(r->scratch[i].touched);
-    rpo_delete(r->scratch[i].mark);
-    rpo_delete(r->scratch[i].first);
-    rpo_delete(r->scratch[i].end);
-    rpo_delete(r->scratch[i].unit);
+    rpo_scratch *const s = &r->scratch[i];
+    rpo_delete(s->x);
+    rpo_delete(s->set);
+    rpo_delete(s->leaf);
+    rpo_delete(s->sum);
+    rpo_delete(s->weight);
+    rpo_delete(s->mark);
+    rpo_delete(s->first);
+    rpo_delete(s->end);
+    rpo_delete(s->unit);
+    rpo_delete(s->pick);
+    rpo_delete(s->share);
   }
   rpo_delete(r->scratch);
 }
@@ -98,8 +129,11 @@ rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_
                            rpo_error *err) {
   int64_t const by_size = BLOCK_NUMBERS / r->X->cols;
   r->block = by_size < 8 ? 8 : by_size > BLOCK_ROWS ? BLOCK_ROWS : by_size;
+  r->threads = rpo_threads(control, r->X->rows);
+  int64_t const shares = r->threads == 1 ? 1 : 4 * r->threads; /* so that all finish together */
+  int64_t const by_share = (r->X->rows + shares - 1) / shares;
+  r->block = r->block < by_share ? r->block : by_share;
   int64_t const blocks = (r->X->rows + r->block - 1) / r->block;
-  r->threads = rpo_threads(control, blocks);
   r->kernels = rpo_kernels_pick();
   r->scratch = rpo_new_zero(r->threads, (int64_t)sizeof *r->scratch);
   if (r->scratch == NULL) return rpo_fail_memory(err, "the predictions");
@@ -108,8 +142,9 @@ rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_
   return status;
 }
 
-rpo_status rpo_check_input(const rpo_forest *m, const rpo_matrix *X, const void *out,
-                           rpo_error *err) {
+rpo_status rpo_reading_start(rpo_reading *r, const rpo_forest *m, const rpo_matrix *X,
+                             const void *out, rpo_error *err) {
+  memset(r, 0, sizeof *r);
   if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
   RPO_TRY(rpo_matrix_check(X, "X", err));
   if (X->cols != m->inputs) {
@@ -117,97 +152,145 @@ rpo_status rpo_check_input(const rpo_forest *m, const rpo_matrix *X, const void 
                     (long long)X->cols, (long long)m->inputs);
   }
   if (X->format == RPO_CSC) return rpo_fail(err, RPO_EINVAL, "X must be dense or CSR, not CSC");
-  return rpo_matrix_check_values(X, "X", 1, err);
+  RPO_TRY(rpo_matrix_check_values(X, "X", 1, err));
+  r->m = m;
+  r->X = X;
+  r->s = rpo_has_rows(m) ? &m->s : NULL;
+  return RPO_OK;
 }
 
-/* ---- Sums over leaves ---- */
+/* ---- A S ---- */
 
-static inline int64_t label_at(const rpo_array *a, int64_t i) {
-  if (a->type == RPO_TYPE_U16) return ((const uint16_t *)a->data)[i];
-  return ((const int32_t *)a->data)[i];
+static inline int64_t index_of(const void *data, int32_t type, int64_t i) {
+  return type == RPO_TYPE_U16 ? (int64_t)((const uint16_t *)data)[i]
+                              : (int64_t)((const int32_t *)data)[i];
 }
 
 /* Weights of leaves and rows: mostly small whole numbers. */
-static inline double weight_at(const rpo_array *a, int64_t i) {
-  if (a->type == RPO_TYPE_U8) return ((const uint8_t *)a->data)[i];
-  if (a->type == RPO_TYPE_U16) return ((const uint16_t *)a->data)[i];
+static inline double weight_of(const rpo_array *a, int32_t type, int64_t i) {
+  if (type == 0) return 1.0;
+  if (type == RPO_TYPE_U8) return ((const uint8_t *)a->data)[i];
+  if (type == RPO_TYPE_U16) return ((const uint16_t *)a->data)[i];
   return rpo_array_number(a, i);
 }
 
-/* sum += labels of one training row, times `share`. */
-static inline void add_labels(const rpo_forest *m, int64_t row, double share, double *sum) {
-  if (m->label_start == NULL) {
-    int64_t const first = row * m->columns;
-    if (m->label_value.type == RPO_TYPE_F64) {
-      const double *const y = (const double *)m->label_value.data + first;
-      for (int64_t j = 0; j < m->columns; j++) sum[j] += share * y[j];
-    } else {
-      for (int64_t j = 0; j < m->columns; j++) {
-        sum[j] += share * rpo_array_number(&m->label_value, first + j);
-      }
-    }
-    return;
-  }
-  int64_t const first = m->label_start[row], end = m->label_start[row + 1];
-  if (m->label_value.data == NULL && m->label_index.type == RPO_TYPE_U16) {
-    const uint16_t *const index = (const uint16_t *)m->label_index.data;
-    for (int64_t e = first; e < end; e++) sum[index[e]] += share;
-  } else if (m->label_value.data == NULL) {
-    for (int64_t e = first; e < end; e++) sum[label_at(&m->label_index, e)] += share;
-  } else {
-    for (int64_t e = first; e < end; e++) {
-      sum[label_at(&m->label_index, e)] += share * rpo_array_number(&m->label_value, e);
+/* One body for all types, which are constants where it is called. */
+static inline int64_t merge_leaves(const rpo_leaf_rows *rows, rpo_scratch *s, int64_t trees,
+                                   int32_t row_type, int32_t weight_type) {
+  int64_t found = 0;
+  for (int64_t t = 0; t < trees; t++) {
+    double const unit = s->unit[t];
+    for (int64_t e = s->first[t]; e < s->end[t]; e++) {
+      int64_t const row = index_of(rows->row.data, row_type, e);
+      s->weight[row] += unit * weight_of(&rows->weight, weight_type, e);
+      s->pick[found] = row;
+      found += 1 - s->mark[row];
+      s->mark[row] = 1;
     }
   }
+  return found;
 }
 
-/* sum += the mean labels of a leaf (numbered over all trees). */
-void rpo_add_leaf(const rpo_forest *m, int64_t leaf, double *sum) {
-  if (m->table.data != NULL) {
-    int64_t const first = leaf * m->columns;
-    for (int64_t j = 0; j < m->columns; j++) sum[j] += rpo_array_number(&m->table, first + j);
-    return;
-  }
-  double const unit = 1.0 / weight_at(&m->leaf_weight, leaf);
-  for (int64_t i = m->leaf_row_start[leaf]; i < m->leaf_row_start[leaf + 1]; i++) {
-    double const w = m->row_weight.data == NULL ? 1.0 : weight_at(&m->row_weight, i);
-    add_labels(m, label_at(&m->row, i), unit * w, sum);
-  }
-}
-
-/* sum += the means of one row's leaves over the trees that count; returns how many do. First all
- * leaves are looked up, then all rows: the memory answers many questions at once. */
-static int64_t add_leaves(const rpo_reading *r, const rpo_scratch *s, int64_t i,
-                          const uint8_t *in_bag, double *sum) {
+/* First all leaves are looked up, then all rows: the memory answers many questions at once. */
+int64_t rpo_collect_rows(const rpo_reading *r, rpo_scratch *s, int64_t i, const uint8_t *in_bag,
+                         int64_t *found) {
   const rpo_forest *const m = r->m;
+  const rpo_leaf_rows *const rows = r->s;
+  int64_t const row_bytes = rows->row.type == RPO_TYPE_U16 ? 2 : 4;
   int64_t count = 0;
-  if (m->table.data != NULL) {
-    for (int64_t t = 0; t < m->trees; t++) {
-      if (in_bag != NULL && in_bag[t * m->rows]) continue;
-      rpo_add_leaf(m, m->leaf_start[t] + s->leaf[t * r->block + i], sum);
-      count++;
-    }
-    return count;
-  }
   for (int64_t t = 0; t < m->trees; t++) {
     if (in_bag != NULL && in_bag[t * m->rows]) continue;
-    int64_t const leaf = m->leaf_start[t] + s->leaf[t * r->block + i];
-    s->first[count] = m->leaf_row_start[leaf];
-    s->end[count] = m->leaf_row_start[leaf + 1];
-    s->unit[count++] = 1.0 / weight_at(&m->leaf_weight, leaf);
+    int64_t const leaf = s->leaf[t * r->block + i];
+    s->first[count] = rpo_leaf_begin(m, rows, t, leaf);
+    s->end[count] = rpo_leaf_begin(m, rows, t, leaf + 1);
+    PREFETCH((const char *)rows->row.data + s->first[count] * row_bytes);
+    s->unit[count++] =
+        1.0 / weight_of(&m->leaf_weight, m->leaf_weight.type, m->leaf_start[t] + leaf);
   }
-  for (int64_t t = 0; t < count; t++) {
-    for (int64_t e = s->first[t]; e < s->end[t]; e++) {
-      double const w = m->row_weight.data == NULL ? 1.0 : weight_at(&m->row_weight, e);
-      add_labels(m, label_at(&m->row, e), s->unit[t] * w, sum);
-    }
+  int32_t const type = rows->row.type;
+  int32_t const weight = rows->weight.data == NULL ? 0 : rows->weight.type;
+  if (type == RPO_TYPE_U16 && weight == RPO_TYPE_U8) {
+    *found = merge_leaves(rows, s, count, RPO_TYPE_U16, RPO_TYPE_U8);
+  } else if (type == RPO_TYPE_I32 && weight == RPO_TYPE_U8) {
+    *found = merge_leaves(rows, s, count, RPO_TYPE_I32, RPO_TYPE_U8);
+  } else {
+    *found = merge_leaves(rows, s, count, type, weight);
   }
   return count;
 }
 
-/* From sums over `count` trees to predictions. */
-/* Shares, between 0 and 1, are rounded to multiples of 2^-46 (adding and subtracting 96 does it), so
- * that one half, one, and ties come out exact however the sum was made. */
+void rpo_take_weights(rpo_scratch *s, int64_t found) {
+  for (int64_t e = 0; e < found; e++) {
+    int64_t const row = s->pick[e];
+    s->share[e] = s->weight[row];
+    s->weight[row] = 0.0;
+    s->mark[row] = 0;
+  }
+}
+
+/* ---- Times Y, or A times L ---- */
+
+int64_t rpo_pick_values(const rpo_reading *r, rpo_scratch *s, int64_t i, const uint8_t *in_bag,
+                        int64_t *found) {
+  const rpo_forest *const m = r->m;
+  int64_t count = 0;
+  if (r->s != NULL) {
+    count = rpo_collect_rows(r, s, i, in_bag, found);
+    rpo_take_weights(s, *found);
+    return count;
+  }
+  for (int64_t t = 0; t < m->trees; t++) {
+    if (in_bag != NULL && in_bag[t * m->rows]) continue;
+    s->pick[count] = m->leaf_start[t] + s->leaf[t * r->block + i];
+    s->share[count++] = 1.0;
+  }
+  *found = count;
+  return count;
+}
+
+#define ADD_DENSE(type)                                                    \
+  for (int64_t i = 0; i < count; i++) {                                    \
+    const type *const y = (const type *)m->value.data + pick[i] * columns; \
+    double const w = share[i];                                             \
+    for (int64_t j = 0; j < columns; j++) sum[j] += w * (double)y[j];      \
+  }
+
+static void add_dense(const rpo_forest *m, const int64_t *pick, const double *share, int64_t count,
+                      double *sum) {
+  int64_t const columns = m->columns;
+  switch (m->value.type) {
+    case RPO_TYPE_U8: ADD_DENSE(uint8_t) break;
+    case RPO_TYPE_U16: ADD_DENSE(uint16_t) break;
+    case RPO_TYPE_I16: ADD_DENSE(int16_t) break;
+    case RPO_TYPE_I32: ADD_DENSE(int32_t) break;
+    case RPO_TYPE_I64: ADD_DENSE(int64_t) break;
+    case RPO_TYPE_F32: ADD_DENSE(float) break;
+    default: ADD_DENSE(double) break;
+  }
+}
+
+void rpo_add_values(const rpo_forest *m, const int64_t *pick, const double *share, int64_t count,
+                    double *sum) {
+  if (m->value_start == NULL) {
+    add_dense(m, pick, share, count, sum);
+    return;
+  }
+  const void *const index = m->value_index.data;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t const first = m->value_start[pick[i]], end = m->value_start[pick[i] + 1];
+    double const w = share[i];
+    if (m->value.data != NULL) {
+      for (int64_t e = first; e < end; e++) {
+        sum[index_of(index, m->value_index.type, e)] += w * rpo_array_number(&m->value, e);
+      }
+    } else if (m->value_index.type == RPO_TYPE_U16) {
+      for (int64_t e = first; e < end; e++) sum[((const uint16_t *)index)[e]] += w;
+    } else {
+      for (int64_t e = first; e < end; e++) sum[((const int32_t *)index)[e]] += w;
+    }
+  }
+}
+
 void rpo_finish_row(const rpo_forest *m, const double *sum, int64_t count, double *out) {
   double const trees = (double)count;
   if (m->ratio) {
@@ -216,11 +299,14 @@ void rpo_finish_row(const rpo_forest *m, const double *sum, int64_t count, doubl
       out[j] = below > 0.0 ? sum[j] / below : rpo_array_number(&m->fallback, j);
     }
   } else if (m->shares) {
-    for (int64_t j = 0; j < m->outputs; j++) out[j] = (sum[j] / trees + 96.0) - 96.0;
+    double const each = 1.0 / trees;
+    for (int64_t j = 0; j < m->outputs; j++) out[j] = (sum[j] * each + 96.0) - 96.0;
   } else {
     for (int64_t j = 0; j < m->outputs; j++) out[j] = sum[j] / trees;
   }
 }
+
+/* ---- Predictions ---- */
 
 static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job *job,
                                 rpo_error *err) {
@@ -228,14 +314,16 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
   const rpo_forest *const m = r->m;
   rpo_scratch *const s = &r->scratch[thread];
   int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   for (int64_t i = 0; i < rows; i++) {
-    int64_t count;
+    int64_t found;
+    RPO_TRY(rpo_keep_on(job, thread, err));
     double *const out = r->out + (first + i) * m->outputs;
     double *const sum = m->ratio ? s->sum : out;
+    const uint8_t *const in_bag = r->in_bag == NULL ? NULL : r->in_bag + first + i;
+    int64_t const count = rpo_pick_values(r, s, i, in_bag, &found);
     memset(sum, 0, (size_t)m->columns * sizeof *sum);
-    count = add_leaves(r, s, i, r->in_bag == NULL ? NULL : r->in_bag + first + i, sum);
+    rpo_add_values(m, s->pick, s->share, found, sum);
     if (r->counts != NULL) r->counts[first + i] = count;
     if (count > 0) {
       rpo_finish_row(m, sum, count, out);
@@ -243,30 +331,21 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
       for (int64_t j = 0; j < m->outputs; j++) out[j] = NAN;
     }
   }
-  rpo_unload_rows(r->X, first, rows, s->x);
+  rpo_unload_rows(r->X, first, rows, s);
   return RPO_OK;
 }
 
 rpo_status rpo_forest_predict(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
                               double *out, rpo_error *err) {
   rpo_reading r;
-  memset(&r, 0, sizeof r);
-  RPO_TRY(rpo_check_input(m, X, out, err));
-  r.m = m;
-  r.X = X;
+  RPO_TRY(rpo_reading_start(&r, m, X, out, err));
   r.out = out;
+  r.sums = m->ratio;
   return rpo_read_blocks(&r, control, predict_block, err);
 }
 
-rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, const double *weight,
-                                  const rpo_control *control, double *out, int64_t *counts,
-                                  rpo_error *err) {
-  rpo_reading r;
-  double *sums = NULL, *drawn = NULL;
-  uint8_t *in_bag = NULL;
-  rpo_status status;
-  memset(&r, 0, sizeof r);
-  RPO_TRY(rpo_check_input(m, X, out, err));
+static rpo_status check_oob(const rpo_forest *m, const rpo_matrix *X, const double *weight,
+                            rpo_error *err) {
   if (X->rows != m->rows) {
     return rpo_fail(err, RPO_EINVAL, "X has %lld rows, the forest was fitted to %lld",
                     (long long)X->rows, (long long)m->rows);
@@ -276,12 +355,18 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, cons
       return rpo_fail(err, RPO_EINVAL, "out-of-bag predictions need trees grown with bootstrap");
     }
   }
-  for (int64_t i = 0; weight != NULL && i < m->rows; i++) {
-    if (!(weight[i] >= 0.0 && isfinite(weight[i]))) {
-      return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g",
-                      weight[i]);
-    }
-  }
+  return rpo_check_weight(weight, m->rows, err);
+}
+
+rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, const double *weight,
+                                  const rpo_control *control, double *out, int64_t *counts,
+                                  rpo_error *err) {
+  rpo_reading r;
+  double *sums = NULL, *drawn = NULL;
+  uint8_t *in_bag = NULL;
+  rpo_status status;
+  RPO_TRY(rpo_reading_start(&r, m, X, out, err));
+  RPO_TRY(check_oob(m, X, weight, err));
   RPO_GOTO(rpo_weight_sums(weight, m->rows, &sums, err));
   drawn = rpo_new(m->rows, 8);
   in_bag = m->rows > INT64_MAX / m->trees ? NULL : rpo_new(m->rows * m->trees, 1);
@@ -294,134 +379,14 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, cons
                   m->sampling[3 * t + 2], sums, m->rows, drawn);
     for (int64_t i = 0; i < m->rows; i++) in_bag[t * m->rows + i] = drawn[i] > 0.0;
   }
-  r.m = m;
-  r.X = X;
   r.out = out;
   r.counts = counts;
   r.in_bag = in_bag;
+  r.sums = m->ratio;
   status = rpo_read_blocks(&r, control, predict_block, err);
 done:
   rpo_delete(sums);
   rpo_delete(drawn);
   rpo_delete(in_bag);
   return status;
-}
-
-/* ---- The best k ---- */
-
-static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *job,
-                             rpo_error *err) {
-  rpo_reading *const r = context;
-  const rpo_forest *const m = r->m;
-  rpo_scratch *const s = &r->scratch[thread];
-  int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
-  for (int64_t i = 0; i < rows; i++) {
-    int64_t kept = 0;
-    memset(s->sum, 0, (size_t)m->columns * sizeof *s->sum);
-    (void)add_leaves(r, s, i, NULL, s->sum);
-    rpo_finish_row(m, s->sum, m->trees, s->sum);
-    for (int64_t j = 0; j < m->outputs; j++) {
-      rpo_keep_best(s->sum[j], j, r->k, &kept, r->index + (first + i) * r->k,
-                    r->out + (first + i) * r->k);
-    }
-  }
-  rpo_unload_rows(r->X, first, rows, s->x);
-  return RPO_OK;
-}
-
-rpo_status rpo_forest_predict_topk(const rpo_forest *m, const rpo_matrix *X, int64_t k,
-                                   const rpo_control *control, int64_t *out_index,
-                                   double *out_score, rpo_error *err) {
-  rpo_reading r;
-  memset(&r, 0, sizeof r);
-  RPO_TRY(rpo_check_input(m, X, out_index, err));
-  if (out_score == NULL) return rpo_fail(err, RPO_EINVAL, "out_score is NULL");
-  if (k < 1 || k > m->outputs) {
-    return rpo_fail(err, RPO_EINVAL, "k must be between 1 and the number of outputs %lld, got %lld",
-                    (long long)m->outputs, (long long)k);
-  }
-  r.m = m;
-  r.X = X;
-  r.k = k;
-  r.index = out_index;
-  r.out = out_score;
-  return rpo_read_blocks(&r, control, topk_block, err);
-}
-
-/* ---- Weights of training rows ---- */
-
-static int ascending(const void *a, const void *b) {
-  int64_t const x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
-
-static rpo_status weights_block(void *context, int64_t task, int thread, rpo_job *job,
-                                rpo_error *err) {
-  rpo_reading *const r = context;
-  const rpo_forest *const m = r->m;
-  rpo_scratch *const s = &r->scratch[thread];
-  int64_t first, rows;
-  (void)job;
-  RPO_TRY(rpo_find_leaves(r, task, thread, &first, &rows, err));
-  for (int64_t i = 0; i < rows; i++) {
-    int64_t found = 0;
-    for (int64_t t = 0; t < m->trees; t++) {
-      int64_t const leaf = m->leaf_start[t] + s->leaf[t * r->block + i];
-      double const unit = 1.0 / rpo_array_number(&m->leaf_weight, leaf) / (double)m->trees;
-      for (int64_t e = m->leaf_row_start[leaf]; e < m->leaf_row_start[leaf + 1]; e++) {
-        int64_t const row = label_at(&m->row, e);
-        double const w = m->row_weight.data == NULL ? 1.0 : rpo_array_number(&m->row_weight, e);
-        if (!s->mark[row]) {
-          s->mark[row] = 1;
-          s->touched[found++] = row;
-        }
-        s->sum[row] += unit * w;
-      }
-    }
-    if (r->columns == NULL) {
-      r->indptr[first + i + 1] = found;
-    } else {
-      qsort(s->touched, (size_t)found, sizeof *s->touched, ascending);
-    }
-    for (int64_t e = 0; e < found; e++) {
-      int64_t const row = s->touched[e];
-      if (r->columns != NULL) {
-        r->columns[r->indptr[first + i] + e] = row;
-        r->out[r->indptr[first + i] + e] = s->sum[row];
-      }
-      s->sum[row] = 0.0;
-      s->mark[row] = 0;
-    }
-  }
-  rpo_unload_rows(r->X, first, rows, s->x);
-  return RPO_OK;
-}
-
-void rpo_add_up(int64_t *indptr, int64_t rows) {
-  indptr[0] = 0;
-  for (int64_t i = 0; i < rows; i++) indptr[i + 1] += indptr[i];
-}
-
-rpo_status rpo_forest_weights(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
-                              int64_t *indptr, int64_t *columns, double *values, rpo_error *err) {
-  rpo_reading r;
-  memset(&r, 0, sizeof r);
-  RPO_TRY(rpo_check_input(m, X, indptr, err));
-  if (m->row.data == NULL) {
-    return rpo_fail(err, RPO_EINVAL,
-                    "the forest keeps its leaves as a table, not as training rows: no weights");
-  }
-  if ((columns == NULL) != (values == NULL)) {
-    return rpo_fail(err, RPO_EINVAL, "columns and values must both be given or both be NULL");
-  }
-  r.m = m;
-  r.X = X;
-  r.indptr = indptr;
-  r.columns = columns;
-  r.out = values;
-  RPO_TRY(rpo_read_blocks(&r, control, weights_block, err));
-  if (columns == NULL) rpo_add_up(indptr, X->rows);
-  return RPO_OK;
 }

@@ -1,47 +1,76 @@
-/* Reading a forest out: blocks of rows, their leaves, sums over leaves. Neighbours: readout.c makes
- * predictions of them, nodes.c looks at the trees themselves. */
+/* Reading a forest out: blocks of rows, their leaves, the rows of Y or L that a prediction adds up.
+ * Neighbours: readout.c has this and the predictions, topk.c the best k, weights.c the weights of
+ * training rows, nodes.c looks at the trees themselves. */
 #ifndef RPO_READOUT_H
 #define RPO_READOUT_H
 #include "kernels.h"
 
 typedef struct rpo_scratch {
   double *x;            /* block x inputs */
+  uint64_t *set;        /* the same of a sparse X: not 0 where x is stored */
   int32_t *leaf;        /* trees x block */
-  double *sum;          /* columns, zero between rows */
-  int64_t *touched;     /* training rows whose sum is not zero */
+  double *sum;          /* by label column, zero between rows */
+  double *weight;       /* by training row, zero between rows */
+  uint8_t *mark;        /* by training row: met already */
   int64_t *first, *end; /* by tree: the rows of a leaf */
   double *unit;         /* by tree: 1 / weight of the leaf */
-  uint8_t *mark;
+  int64_t *pick;        /* rows of Y or L that make a prediction */
+  double *share;        /* their weights, of which every tree has 1 */
 } rpo_scratch;
 
 typedef struct rpo_reading {
   const rpo_forest *m;
   const rpo_matrix *X;
+  const rpo_leaf_rows *s; /* training rows of leaves; NULL: the table form */
   const rpo_kernels *kernels;
   int64_t block;
   rpo_scratch *scratch; /* by thread */
   int threads;
+  int sums;              /* 1: scratch->sum is wanted */
   const uint8_t *in_bag; /* trees x rows, or NULL */
   int64_t *counts;
   double *out;
   int64_t k, *index;           /* top-k */
   const int64_t *node_of_leaf; /* apply */
   int64_t *nodes, *indptr, *columns;
+  int32_t *leaf; /* trees x rows */
 } rpo_reading;
 
-rpo_status rpo_check_input(const rpo_forest *m, const rpo_matrix *X, const void *out,
-                           rpo_error *err);
+/* A reading of X through all the trees. */
+rpo_status rpo_reading_start(rpo_reading *r, const rpo_forest *m, const rpo_matrix *X,
+                             const void *out, rpo_error *err);
 /* Runs `task` over the blocks of r->X. */
 rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_fn task,
                            rpo_error *err);
 /* The leaves of a block of rows in every tree: scratch->leaf[tree * block + row]. */
-rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, int64_t *first, int64_t *rows,
-                           rpo_error *err);
-void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, double *x);
-/* sum += the mean labels of a leaf (numbered over all trees). */
-void rpo_add_leaf(const rpo_forest *m, int64_t leaf, double *sum);
-/* From sums over `count` trees to predictions. */
+rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, rpo_job *job, int64_t *first,
+                           int64_t *rows, rpo_error *err);
+/* RPO_ECANCELED when the caller has had enough; to be asked once a row. */
+rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err);
+void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s);
+
+/* Row i of the block, A S of it: its training rows into s->pick, first come first, their weights into
+ * s->weight. Returns how many trees count (in_bag NULL: all), *found rows. */
+int64_t rpo_collect_rows(const rpo_reading *r, rpo_scratch *s, int64_t i, const uint8_t *in_bag,
+                         int64_t *found);
+/* Moves the weights of s->pick to s->share and wipes s->weight. */
+void rpo_take_weights(rpo_scratch *s, int64_t found);
+/* s->pick and s->share of row i, in either form. */
+int64_t rpo_pick_values(const rpo_reading *r, rpo_scratch *s, int64_t i, const uint8_t *in_bag,
+                        int64_t *found);
+/* sum += share times row `pick` of Y or L, `count` times. */
+void rpo_add_values(const rpo_forest *m, const int64_t *pick, const double *share, int64_t count,
+                    double *sum);
+/* From a sum over trees to a prediction. Shares, between 0 and 1, are rounded to multiples of 2^-46
+ * (adding and subtracting 96 does it), so that one half, one, and ties come out exact however the sum
+ * was made. */
+static inline double rpo_finish(const rpo_forest *m, double sum, double trees) {
+  return m->shares ? (sum * (1.0 / trees) + 96.0) - 96.0 : sum / trees;
+}
+/* The same of a row, ratios too; sum may be out. */
 void rpo_finish_row(const rpo_forest *m, const double *sum, int64_t count, double *out);
+/* Weights of training rows: NULL, or finite and not negative. */
+rpo_status rpo_check_weight(const double *weight, int64_t rows, rpo_error *err);
 /* Counts, behind a zero, to offsets. */
 void rpo_add_up(int64_t *indptr, int64_t rows);
 #endif

@@ -220,7 +220,7 @@ RPO_API int64_t rpo_forest_inputs(const rpo_forest *forest);  /* columns X must 
 RPO_API int64_t rpo_forest_outputs(const rpo_forest *forest); /* d, columns of a prediction */
 RPO_API int64_t rpo_forest_rows(const rpo_forest *forest);    /* training rows */
 RPO_API int64_t rpo_forest_bytes(const rpo_forest *forest);   /* memory = size of a saved file */
-/* 1 when the leaves are kept as training rows (then rpo_forest_weights works). */
+/* 1 when the leaves are kept as training rows, 0 when a table of their values is smaller. */
 RPO_API int32_t rpo_forest_has_rows(const rpo_forest *forest);
 
 /* Mean of the trees' predictions: out is rows x outputs, row after row. */
@@ -232,7 +232,8 @@ RPO_API rpo_status rpo_forest_predict_topk(const rpo_forest *forest, const rpo_m
                                            const rpo_control *control, int64_t *out_index,
                                            double *out_score, rpo_error *err);
 /* Out-of-bag predictions of the training rows (X as in fit): each row by the trees whose bootstrap
- * sample left it out. out is rows x outputs; counts, one a row, says how many trees (0: out is NaN). */
+ * sample left it out. `weight` as in rpo_forest_fit: it steered the draws. out is rows x outputs;
+ * counts, one a row, says how many trees did (0: out is NaN) and may be NULL. */
 RPO_API rpo_status rpo_forest_predict_oob(const rpo_forest *forest, const rpo_matrix *X,
                                           const double *weight, const rpo_control *control,
                                           double *out, int64_t *counts, rpo_error *err);
@@ -245,11 +246,21 @@ RPO_API rpo_status rpo_forest_apply(const rpo_forest *forest, const rpo_matrix *
 RPO_API rpo_status rpo_forest_paths(const rpo_forest *forest, const rpo_matrix *X,
                                     const rpo_control *control, int64_t *node_start,
                                     int64_t *indptr, int64_t *columns, rpo_error *err);
+/* The training rows of every leaf and their weights, for rpo_forest_weights. A forest with
+ * rpo_forest_has_rows keeps them; this makes them again from X and `weight` (NULL: ones) as they were
+ * in rpo_forest_fit: X goes down the trees, bootstrap samples are drawn again. What does not agree
+ * with the forest's leaves is refused. */
+typedef struct rpo_leaf_rows rpo_leaf_rows;
+RPO_API rpo_status rpo_leaf_rows_new(const rpo_forest *forest, const rpo_matrix *X,
+                                     const double *weight, const rpo_control *control,
+                                     rpo_leaf_rows **out, rpo_error *err);
+RPO_API void rpo_leaf_rows_free(rpo_leaf_rows *leaf_rows);
 /* Weights of the training rows in each prediction (rows sum to 1), in CSR form; two calls as above.
- * Columns are sorted. Needs rpo_forest_has_rows. */
-RPO_API rpo_status rpo_forest_weights(const rpo_forest *forest, const rpo_matrix *X,
-                                      const rpo_control *control, int64_t *indptr, int64_t *columns,
-                                      double *values, rpo_error *err);
+ * Columns are sorted. `leaf_rows`, of this forest, may be NULL when rpo_forest_has_rows. */
+RPO_API rpo_status rpo_forest_weights(const rpo_forest *forest, const rpo_leaf_rows *leaf_rows,
+                                      const rpo_matrix *X, const rpo_control *control,
+                                      int64_t *indptr, int64_t *columns, double *values,
+                                      rpo_error *err);
 /* Mean decrease in impurity by feature, each tree scaled to sum 1: inputs numbers. */
 RPO_API rpo_status rpo_forest_importances(const rpo_forest *forest, double *out, rpo_error *err);
 

@@ -427,15 +427,24 @@ class Model:
         ones = np.ones(len(columns), dtype=np.int8)
         return sparse.csr_array((ones, columns, indptr), shape=(X.shape[0], starts[-1])), starts
 
-    def weights(self, X: Any, n_jobs: int | None = None) -> sparse.csr_array:
+    def leaf_rows(self, X: Any, weight: np.ndarray | None, n_jobs: int | None = None) -> Any:
+        """Training rows of the leaves, made again from the data of the fit."""
+        view, pointer = Matrix(X), ffi.new("rpo_leaf_rows **")
+        weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+        weights = ffi.NULL if weight is None else ffi.from_buffer("double[]", weight)
+        with control(n_jobs) as c:
+            _check(lib.rpo_leaf_rows_new, self.handle, view.struct, weights, c, pointer)
+        return ffi.gc(pointer[0], lib.rpo_leaf_rows_free)
+
+    def weights(self, X: Any, leaf_rows: Any = None, n_jobs: int | None = None) -> sparse.csr_array:
         """Weights of the training rows in each prediction."""
-        view = Matrix(X)
+        view, rows = Matrix(X), ffi.NULL if leaf_rows is None else leaf_rows
         indptr, columns, values = np.empty(X.shape[0] + 1, dtype=np.int64), None, None
         for _ in range(2):
             with control(n_jobs) as c:
                 _check(
                     lib.rpo_forest_weights,
-                    *(self.handle, view.struct, c, _out("int64_t", indptr)),
+                    *(self.handle, rows, view.struct, c, _out("int64_t", indptr)),
                     *(_out("int64_t", columns), _out("double", values)),
                 )
             if columns is None:

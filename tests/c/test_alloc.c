@@ -52,6 +52,7 @@ enum {
   PRUNED,
   RANDOM_CUT,
   TABLE,
+  TABLE_SPARSE,
   BALANCED,
   CASES
 };
@@ -105,7 +106,8 @@ static problem case_problem(int number) {
   if (number == BEST_FIRST) problem_set(&p, RPO_OPT_MAX_LEAF_NODES, 9);
   if (number == PRUNED) problem_set(&p, RPO_OPT_CCP_ALPHA, 0.01);
   if (number == RANDOM_CUT) problem_set(&p, RPO_OPT_RANDOM_CUT, 1);
-  if (number == TABLE) problem_set(&p, RPO_OPT_MAX_DEPTH, 1);
+  if (number == TABLE || number == TABLE_SPARSE) problem_set(&p, RPO_OPT_MAX_DEPTH, 1);
+  if (number == TABLE_SPARSE) p.labels = table_binary(&d, n, 190, 0.001);
   if (number == BALANCED) {
     problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
     problem_set(&p, RPO_OPT_BALANCE, RPO_BALANCE_LABELS);
@@ -220,6 +222,7 @@ typedef enum call {
   APPLY,
   PATHS,
   WEIGHTS,
+  LEAF_ROWS,
   IMPORTANCES,
   TREE,
   VALUES,
@@ -252,7 +255,14 @@ static rpo_status read_once(reader *r, rpo_forest **made, rpo_error *err) {
     case OOB: return rpo_forest_predict_oob(f, &X, r->p->weight, NULL, r->real, r->whole, err);
     case APPLY: return rpo_forest_apply(f, &X, NULL, r->whole, err);
     case PATHS: return rpo_forest_paths(f, &X, NULL, r->start, r->whole, NULL, err);
-    case WEIGHTS: return rpo_forest_weights(f, &X, NULL, r->whole, NULL, NULL, err);
+    case WEIGHTS: return rpo_forest_weights(f, NULL, &X, NULL, r->whole, NULL, NULL, err);
+    case LEAF_ROWS: {
+      rpo_leaf_rows *rows = (rpo_leaf_rows *)(void *)&untouched;
+      rpo_status const status = rpo_leaf_rows_new(f, &X, r->p->weight, NULL, &rows, err);
+      if (status == RPO_OK) rpo_leaf_rows_free(rows);
+      if (status != RPO_OK) CHECK((void *)rows == &untouched);
+      return status;
+    }
     case IMPORTANCES: return rpo_forest_importances(f, r->real, err);
     case TREE: return rpo_forest_tree(f, 0, &arrays, err);
     case VALUES: return rpo_forest_tree_values(f, 0, r->real, err);
@@ -298,6 +308,7 @@ static void reading(void) {
       r.which = (call)which;
       if (r.which == WEIGHTS && !rpo_forest_has_rows(f)) continue;
       if (r.which == OOB && problem_get(&p, RPO_OPT_BOOTSTRAP, 0) < 1.0) continue;
+      if (r.which == LEAF_ROWS && number == BALANCED) continue; /* refused: Y is not at hand */
       mini_context("case %d, call %d", number, which);
       until_it_succeeds(try_read, &r);
     }

@@ -1,22 +1,42 @@
 /* Models as bytes: round trips, notes, picking, and damage of every kind. */
 #include "checksum.h"
+#include "model.h"
 #include "problem.h"
 
 /* A small forest of one of the forms a model can have. */
-enum { ROWS_SPARSE, ROWS_DENSE, ROWS_REAL, WEIGHTED, TABLE, RATIO, RATIO_TABLE, STUMPS, FORMS };
+enum {
+  ROWS_SPARSE,
+  ROWS_DENSE,
+  ROWS_REAL,
+  WEIGHTED,
+  TABLE,
+  TABLE_SPARSE,
+  TABLE_SPARSE_REAL,
+  RATIO,
+  RATIO_TABLE,
+  STUMPS,
+  FORMS
+};
 
 static problem form_problem(int form) {
   dice d = {100 + (uint64_t)form};
-  int64_t const n = 14, outs = form == ROWS_SPARSE || form == ROWS_REAL ? 12 : 3;
+  int const sparse_table = form == TABLE_SPARSE || form == TABLE_SPARSE_REAL;
+  int const sparse = form == ROWS_SPARSE || form == ROWS_REAL || sparse_table;
+  int64_t const n = 14, outs = sparse_table ? 40 : form == ROWS_REAL ? 30 : sparse ? 12 : 3;
   table const x =
       table_random(&d, n, 3, form == WEIGHTED ? 0 : 5, 0.1, form == ROWS_DENSE ? 0.1 : 0.0);
-  table const y = form == ROWS_REAL || form == WEIGHTED ? table_random(&d, n, outs, 0, 0.7, 0.0)
-                                                        : table_binary(&d, n, outs, 0.2);
+  double const empty = sparse_table ? 0.93 : form == ROWS_REAL ? 0.3 : 0.0;
+  int const real = form == ROWS_REAL || form == WEIGHTED || form == TABLE_SPARSE_REAL;
+  table const y = real ? table_random(&d, n, outs, 0, empty, 0.0)
+                       : table_binary(&d, n, outs,
+                                      sparse_table ? 0.07
+                                      : sparse     ? 0.2
+                                                   : 0.6);
   problem p = problem_new(x, y);
   problem_set(&p, RPO_OPT_N_TREES, 2);
   problem_set(&p, RPO_OPT_BOOTSTRAP, form != ROWS_DENSE);
-  p.sparse_y = form == ROWS_SPARSE || form == ROWS_REAL;
-  if (form == TABLE || form == RATIO_TABLE) problem_set(&p, RPO_OPT_MAX_DEPTH, 1);
+  p.sparse_y = sparse;
+  if (form == TABLE || form == RATIO_TABLE || sparse_table) problem_set(&p, RPO_OPT_MAX_DEPTH, 1);
   if (form == STUMPS) problem_set(&p, RPO_OPT_MIN_SAMPLES_LEAF, 14); /* no inner node at all */
   if (form == WEIGHTED) {
     problem_set(&p, RPO_OPT_BOOTSTRAP, 0);
@@ -58,7 +78,10 @@ static void dump_and_parse(void) {
     CHECK_EQUAL(rpo_forest_inputs(b), 3);
     CHECK_EQUAL(rpo_forest_outputs(b), rpo_forest_outputs(a));
     CHECK_EQUAL(rpo_forest_has_rows(b), rpo_forest_has_rows(a));
-    if (form == TABLE || form == RATIO_TABLE) CHECK_EQUAL(rpo_forest_has_rows(a), 0);
+    if (form >= TABLE && form <= TABLE_SPARSE_REAL) CHECK_EQUAL(rpo_forest_has_rows(a), 0);
+    if (form == RATIO_TABLE) CHECK_EQUAL(rpo_forest_has_rows(a), 0);
+    CHECK_EQUAL(a->value_start != NULL, form == ROWS_SPARSE || form == ROWS_REAL ||
+                                            form == TABLE_SPARSE || form == TABLE_SPARSE_REAL);
     if (form == ROWS_SPARSE || form == ROWS_REAL) CHECK_EQUAL(rpo_forest_has_rows(a), 1);
     int64_t length = -1;
     CHECK(rpo_forest_note(a, &length) == NULL && length == 0);
@@ -170,8 +193,8 @@ static void use(const rpo_forest *f) {
   if (rpo_forest_paths(f, &X, NULL, start, index, NULL, NULL) == RPO_OK && index[4] < MOST) {
     (void)rpo_forest_paths(f, &X, NULL, start, index, columns, NULL);
   }
-  if (rpo_forest_weights(f, &X, NULL, index, NULL, NULL, NULL) == RPO_OK && index[4] < MOST) {
-    (void)rpo_forest_weights(f, &X, NULL, index, columns, out, NULL);
+  if (rpo_forest_weights(f, NULL, &X, NULL, index, NULL, NULL, NULL) == RPO_OK && index[4] < MOST) {
+    (void)rpo_forest_weights(f, NULL, &X, NULL, index, columns, out, NULL);
   }
   (void)rpo_forest_importances(f, out, NULL);
   for (int64_t t = 0; t < trees; t++) {

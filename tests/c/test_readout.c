@@ -2,10 +2,12 @@
 #include "forest.h"
 #include "kinds.h"
 #include "mem.h"
+#include "model.h"
 #include "readout.h"
 
 static void readouts_agree_with_the_trees(void) {
   dice d = {9};
+  int forms[2][2] = {{0, 0}, {0, 0}}; /* rows or not, dense or sparse */
   for (int x = 0; x < X_KINDS; x++) {
     for (int y = 0; y < Y_KINDS; y++) {
       for (int k = 0; k < 4; k++) {
@@ -22,12 +24,140 @@ static void readouts_agree_with_the_trees(void) {
         check_readout(&p, f, &other, k % 2, 1 + k);
         check_readout(&p, f, &p.x, p.sparse_x, 2);
         check_weights(&p, f, 1 + k);
+        forms[rpo_forest_has_rows(f)][f->value_start != NULL]++;
         rpo_forest_free(f);
         table_free(&other);
         problem_free(&p);
       }
     }
   }
+  mini_context("%s", "");
+  CHECK(forms[0][0] > 0 && forms[0][1] > 0 && forms[1][0] > 0 && forms[1][1] > 0);
+}
+
+/* Features that take 32 bits in trees that take 16, and trees that take 32 with 16 bits of features. */
+static void wide_indices(void) {
+  enum { N = 60, WIDE = 70000, MANY = 40000 };
+  dice d = {14};
+  problem p = problem_new(table_new(N, WIDE), table_random(&d, N, 2, 0, 0.0, 0.0));
+  for (int64_t i = 0; i < N; i++) p.x.v[i * WIDE + WIDE - 1 - dice_below(&d, 30)] = dice_real(&d);
+  problem_set(&p, RPO_OPT_N_TREES, 2);
+  for (p.sparse_x = 0; p.sparse_x < 2; p.sparse_x++) {
+    rpo_forest *const f = problem_forest(&p, 1);
+    mini_context("wide, sparse %d", p.sparse_x);
+    CHECK(f->feature.type == RPO_TYPE_I32 && f->left.type == RPO_TYPE_I16);
+    check_readout(&p, f, &p.x, p.sparse_x, 1);
+    rpo_forest_free(f);
+  }
+  problem_free(&p);
+  problem q = problem_new(table_random(&d, MANY, 1, 0, 0.0, 0.0), table_new(MANY, 1));
+  for (int64_t i = 0; i < MANY; i++) q.y.v[i] = dice_real(&d);
+  for (q.sparse_x = 0; q.sparse_x < 2; q.sparse_x++) {
+    rpo_forest *const f = problem_forest(&q, 1);
+    rpo_matrix const X = problem_x(&q);
+    double *const out = mini_room(MANY, 8);
+    mini_context("many, sparse %d", q.sparse_x);
+    CHECK(f->feature.type == RPO_TYPE_U16 && f->left.type == RPO_TYPE_I32);
+    CHECK_EQUAL(rpo_forest_predict(f, &X, NULL, out, NULL), RPO_OK);
+    for (int64_t i = 0; i < MANY; i++) CHECK(out[i] == q.y.v[i]); /* each row its own leaf */
+    free(out);
+    rpo_forest_free(f);
+  }
+  problem_free(&q);
+}
+
+/* The form that takes fewest bytes is chosen, and the same trees in either form weigh the same. */
+static void forms_of_the_same_trees(void) {
+  enum { N = 400 };
+  dice d = {15};
+  for (int k = 0; k < 6; k++) {
+    problem p = random_problem(&d, k % 2 == 0 ? X_REAL : X_LEVELS, Y_FEW, N, 5, 0.0);
+    problem_set(&p, RPO_OPT_N_TREES, 20);
+    problem_set(&p, RPO_OPT_SEED, 3 + k);
+    problem_set(&p, RPO_OPT_FIRST_TREE, k);
+    problem_set(&p, RPO_OPT_MAX_DEPTH, 5);
+    problem_set(&p, RPO_OPT_BOOTSTRAP, k % 2);
+    if (k >= 2) random_weights(&d, &p, k == 4);
+    if (k == 5) problem_set(&p, RPO_OPT_MAX_SAMPLES, 300);
+    rpo_matrix const X = problem_x(&p);
+    weight_matrix w[3];
+    double bytes[3];
+    mini_context("case %d", k);
+    for (int form = 0; form < 3; form++) { /* dense table, sparse table, rows */
+      table_free(&p.labels);
+      p.labels = form == 0   ? table_random(&d, N, 1, 0, 0.0, 0.0)
+                 : form == 1 ? table_binary(&d, N, 3000, 0.00002)
+                             : table_random(&d, N, 2000, 0, 0.5, 0.0);
+      p.sparse_y = form == 1;
+      rpo_leaf_rows *again = NULL;
+      rpo_error err;
+      rpo_forest *const f = problem_forest(&p, 1);
+      CHECK_EQUAL(rpo_forest_has_rows(f), form == 2);
+      CHECK_EQUAL(f->value_start != NULL, form == 1);
+      CHECK_OK(rpo_leaf_rows_new(f, &X, p.weight, NULL, &again, &err), &err);
+      w[form] = weights_read(f, form == 2 ? NULL : again, &X, NULL);
+      bytes[form] = (double)rpo_forest_bytes(f);
+      rpo_leaf_rows_free(again);
+      rpo_forest_free(f);
+    }
+    CHECK(weights_equal(&w[0], &w[1]));
+    CHECK(weights_equal(&w[0], &w[2]));
+    CHECK(bytes[1] < bytes[2]);
+    for (int form = 0; form < 3; form++) weights_free(&w[form]);
+    problem_free(&p);
+  }
+}
+
+/* What was not the forest's training data is refused, by name. */
+static void other_leaf_rows_are_refused(void) {
+  enum { N = 80 };
+  dice d = {16};
+  problem p = random_problem(&d, X_REAL, Y_FEW, N, 4, 0.0);
+  problem_set(&p, RPO_OPT_N_TREES, 3);
+  random_weights(&d, &p, 0);
+  rpo_forest *const f = problem_forest(&p, 1);
+  rpo_matrix X = problem_x(&p);
+  rpo_leaf_rows *s = NULL;
+  rpo_error err;
+  double bad[N];
+  int64_t indptr[N + 1];
+  memcpy(bad, p.weight, sizeof bad);
+  bad[3] += 0.5;
+  CHECK_EQUAL(rpo_leaf_rows_new(f, &X, bad, NULL, &s, &err), RPO_EINVAL);
+  CHECK(strstr(err.message, "X and weight are not those of the fit") != NULL);
+  CHECK_EQUAL(rpo_leaf_rows_new(f, &X, NULL, NULL, &s, &err), RPO_EINVAL);
+  bad[3] = -1.0;
+  CHECK_EQUAL(rpo_leaf_rows_new(f, &X, bad, NULL, &s, &err), RPO_EINVAL);
+  CHECK(strstr(err.message, "weight must be finite") != NULL);
+  double const kept = p.x.v[0];
+  for (int64_t j = 0; j < 4; j++) p.x.v[j] = p.x.v[4 * (N / 2) + j] + (j == 0 ? 5.0 : 0.0);
+  CHECK_EQUAL(rpo_leaf_rows_new(f, &X, p.weight, NULL, &s, &err), RPO_EINVAL);
+  p.x.v[0] = kept;
+  X.rows = N - 1;
+  CHECK_EQUAL(rpo_leaf_rows_new(f, &X, p.weight, NULL, &s, &err), RPO_EINVAL);
+  CHECK(strstr(err.message, "X has 79 rows, the forest was fitted to 80") != NULL);
+  CHECK_EQUAL(rpo_leaf_rows_new(f, NULL, p.weight, NULL, &s, NULL), RPO_EINVAL);
+  CHECK_EQUAL(rpo_leaf_rows_new(NULL, &X, p.weight, NULL, &s, NULL), RPO_EINVAL);
+  CHECK_EQUAL(rpo_leaf_rows_new(f, &X, p.weight, NULL, NULL, NULL), RPO_EINVAL);
+  CHECK(s == NULL);
+  rpo_forest_free(f);
+  problem_free(&p);
+
+  problem q = random_problem(&d, X_REAL, Y_FEW, N, 4, 0.0),
+          r = random_problem(&d, X_REAL, Y_FEW, N, 4, 0.0);
+  problem_set(&q, RPO_OPT_MAX_DEPTH, 3);
+  problem_set(&r, RPO_OPT_MAX_DEPTH, 2);
+  rpo_forest *const a = problem_forest(&q, 1), *const b = problem_forest(&r, 1);
+  rpo_matrix const XQ = problem_x(&q);
+  CHECK_OK(rpo_leaf_rows_new(a, &XQ, NULL, NULL, &s, &err), &err);
+  CHECK_EQUAL(rpo_forest_weights(b, s, &XQ, NULL, indptr, NULL, NULL, &err), RPO_EINVAL);
+  CHECK(strstr(err.message, "another forest") != NULL);
+  rpo_leaf_rows_free(s);
+  rpo_leaf_rows_free(NULL);
+  rpo_forest_free(a);
+  rpo_forest_free(b);
+  problem_free(&q);
+  problem_free(&r);
 }
 
 /* Means of the training rows of each leaf, whichever readout was chosen. */
@@ -228,6 +358,9 @@ static void ratio_by_hand(void) {
 
 int main(void) {
   RUN(readouts_agree_with_the_trees);
+  RUN(wide_indices);
+  RUN(forms_of_the_same_trees);
+  RUN(other_leaf_rows_are_refused);
   RUN(values_are_means_of_rows);
   RUN(importances_by_hand);
   RUN(out_of_bag_by_hand);

@@ -1,0 +1,243 @@
+/* Weights of training rows in predictions, A S; and S made again where a forest keeps L instead. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "forest.h"
+#include "mem.h"
+#include "readout.h"
+
+rpo_status rpo_check_weight(const double *weight, int64_t rows, rpo_error *err) {
+  for (int64_t i = 0; weight != NULL && i < rows; i++) {
+    if (!(weight[i] >= 0.0 && isfinite(weight[i]))) {
+      return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g",
+                      weight[i]);
+    }
+  }
+  return RPO_OK;
+}
+
+/* ---- A S ---- */
+
+static int ascending(const void *a, const void *b) {
+  int64_t const x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static rpo_status weights_block(void *context, int64_t task, int thread, rpo_job *job,
+                                rpo_error *err) {
+  rpo_reading *const r = context;
+  rpo_scratch *const s = &r->scratch[thread];
+  double const trees = (double)r->m->trees;
+  int64_t first, rows;
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
+  for (int64_t i = 0; i < rows; i++) {
+    int64_t found;
+    RPO_TRY(rpo_keep_on(job, thread, err));
+    (void)rpo_collect_rows(r, s, i, NULL, &found);
+    if (r->columns == NULL) {
+      r->indptr[first + i + 1] = found;
+      rpo_take_weights(s, found);
+      continue;
+    }
+    int64_t const at = r->indptr[first + i];
+    qsort(s->pick, (size_t)found, sizeof *s->pick, ascending);
+    rpo_take_weights(s, found);
+    for (int64_t e = 0; e < found; e++) {
+      r->columns[at + e] = s->pick[e];
+      r->out[at + e] = s->share[e] / trees;
+    }
+  }
+  rpo_unload_rows(r->X, first, rows, s);
+  return RPO_OK;
+}
+
+void rpo_add_up(int64_t *indptr, int64_t rows) {
+  indptr[0] = 0;
+  for (int64_t i = 0; i < rows; i++) indptr[i + 1] += indptr[i];
+}
+
+/* S made again is of this forest when its leaves have the rows that the forest's have. */
+static int rows_fit(const rpo_forest *m, const rpo_leaf_rows *s) {
+  for (int64_t t = 0; t < m->trees; t++) {
+    int64_t const leaves = m->leaf_start[t + 1] - m->leaf_start[t];
+    if (t >= s->trees || leaves != s->leaf_start[t + 1] - s->leaf_start[t]) return 0;
+  }
+  return m->trees == s->trees && m->rows == s->rows;
+}
+
+rpo_status rpo_forest_weights(const rpo_forest *m, const rpo_leaf_rows *leaf_rows,
+                              const rpo_matrix *X, const rpo_control *control, int64_t *indptr,
+                              int64_t *columns, double *values, rpo_error *err) {
+  rpo_reading r;
+  RPO_TRY(rpo_reading_start(&r, m, X, indptr, err));
+  if (leaf_rows != NULL) r.s = leaf_rows;
+  if (r.s == NULL) {
+    return rpo_fail(err, RPO_EINVAL,
+                    "leaf_rows is NULL and the forest keeps its leaves as a table of values, not "
+                    "as training rows: make them with rpo_leaf_rows_new");
+  }
+  if (leaf_rows != NULL && !rows_fit(m, leaf_rows)) {
+    return rpo_fail(err, RPO_EINVAL, "leaf_rows were made for another forest");
+  }
+  if ((columns == NULL) != (values == NULL)) {
+    return rpo_fail(err, RPO_EINVAL, "columns and values must both be given or both be NULL");
+  }
+  r.indptr = indptr;
+  r.columns = columns;
+  r.out = values;
+  RPO_TRY(rpo_read_blocks(&r, control, weights_block, err));
+  if (columns == NULL) rpo_add_up(indptr, X->rows);
+  return RPO_OK;
+}
+
+/* ---- S made again ---- */
+
+void rpo_leaf_rows_free(rpo_leaf_rows *s) {
+  if (s == NULL) return;
+  for (int i = 0; i < 4; i++) rpo_delete(s->owned[i]);
+  rpo_delete(s->start);
+  rpo_delete(s);
+}
+
+/* Room for as many rows as the forest's leaves had. */
+static rpo_status leaf_rows_room(const rpo_forest *m, rpo_leaf_rows **out, rpo_error *err) {
+  rpo_leaf_rows *const s = rpo_new_zero(1, (int64_t)sizeof *s);
+  if (s == NULL) return rpo_fail_memory(err, "the training rows of leaves");
+  int64_t *const tree_start = rpo_new(m->trees + 1, 8), *const leaf_start =
+                                                            rpo_new(m->trees + 1, 8);
+  int64_t total = 0;
+  s->owned[0] = tree_start;
+  s->owned[1] = leaf_start;
+  for (int64_t t = 0; t <= m->trees && tree_start != NULL && leaf_start != NULL; t++) {
+    tree_start[t] = total;
+    leaf_start[t] = m->leaf_start[t];
+    for (int64_t l = m->leaf_start[t]; t < m->trees && l < m->leaf_start[t + 1]; l++) {
+      total += rpo_array_whole(&m->leaf_rows, l);
+    }
+  }
+  s->owned[2] = rpo_new(total, 4);
+  s->owned[3] = rpo_new(total, 8);
+  if (tree_start == NULL || leaf_start == NULL || s->owned[2] == NULL || s->owned[3] == NULL) {
+    rpo_leaf_rows_free(s);
+    return rpo_fail_memory(err, "the training rows of leaves");
+  }
+  rpo_array const row = {s->owned[2], total, RPO_TYPE_I32};
+  rpo_array const weight = {s->owned[3], total, RPO_TYPE_F64};
+  s->rows = m->rows;
+  s->trees = m->trees;
+  s->tree_start = tree_start;
+  s->leaf_start = leaf_start;
+  s->row = row;
+  s->weight = weight;
+  rpo_status const status = rpo_leaf_rows_start(m, s, err);
+  if (status == RPO_OK) {
+    *out = s;
+  } else {
+    rpo_leaf_rows_free(s);
+  }
+  return status;
+}
+
+/* Puts the rows of positive weight behind each other in their leaves, in order. */
+static rpo_status fill_tree(const rpo_forest *m, int64_t t, const int32_t *leaf,
+                            const double *weight, rpo_leaf_rows *s, uint32_t *used, double *sum,
+                            rpo_error *err) {
+  int64_t const leaves = m->leaf_start[t + 1] - m->leaf_start[t];
+  memset(used, 0, (size_t)leaves * sizeof *used);
+  memset(sum, 0, (size_t)leaves * sizeof *sum);
+  for (int64_t i = 0; i < m->rows; i++) {
+    int64_t const l = leaf[i];
+    int64_t const at = rpo_leaf_begin(m, s, t, l) + used[l];
+    if (!(weight[i] > 0.0)) continue;
+    if (at == rpo_leaf_begin(m, s, t, l + 1)) {
+      return rpo_fail(err, RPO_EINVAL,
+                      "X and weight are not those of the fit: leaf %lld of tree %lld gets more "
+                      "than its %lld rows",
+                      (long long)l, (long long)t, (long long)used[l]);
+    }
+    ((int32_t *)s->owned[2])[at] = (int32_t)i;
+    ((double *)s->owned[3])[at] = weight[i];
+    used[l]++;
+    sum[l] += weight[i];
+  }
+  for (int64_t l = 0; l < leaves; l++) {
+    int64_t const there = rpo_array_whole(&m->leaf_rows, m->leaf_start[t] + l);
+    double const total = rpo_array_number(&m->leaf_weight, m->leaf_start[t] + l);
+    if (used[l] != there || !(fabs(sum[l] - total) <= 1e-9 * total)) {
+      return rpo_fail(err, RPO_EINVAL,
+                      "X and weight are not those of the fit: leaf %lld of tree %lld gets %lld "
+                      "rows of total weight %g, not %lld of %g",
+                      (long long)l, (long long)t, (long long)used[l], sum[l], (long long)there,
+                      total);
+    }
+  }
+  return RPO_OK;
+}
+
+static rpo_status leaves_block(void *context, int64_t task, int thread, rpo_job *job,
+                               rpo_error *err) {
+  rpo_reading *const r = context;
+  int64_t first, rows;
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
+  const rpo_scratch *const s = &r->scratch[thread];
+  for (int64_t t = 0; t < r->m->trees; t++) {
+    memcpy(r->leaf + t * r->m->rows + first, s->leaf + t * r->block, (size_t)rows * 4);
+  }
+  rpo_unload_rows(r->X, first, rows, &r->scratch[thread]);
+  return RPO_OK;
+}
+
+/* Weights of the training rows in one tree, as at the fit. */
+static void tree_weights(const rpo_forest *m, int64_t t, const double *weight, const double *sums,
+                         double *out) {
+  const int64_t *const sampling = m->sampling + 3 * t; /* seed, number, draws */
+  if (sampling[2] > 0) {
+    rpo_bootstrap((uint64_t)sampling[0], (uint64_t)sampling[1], sampling[2], sums, m->rows, out);
+    return;
+  }
+  for (int64_t i = 0; i < m->rows; i++) out[i] = weight == NULL ? 1.0 : weight[i];
+}
+
+rpo_status rpo_leaf_rows_new(const rpo_forest *m, const rpo_matrix *X, const double *weight,
+                             const rpo_control *control, rpo_leaf_rows **out, rpo_error *err) {
+  rpo_reading r;
+  rpo_leaf_rows *s = NULL;
+  double *sums = NULL, *in_tree = NULL, *sum = NULL;
+  uint32_t *used = NULL;
+  int32_t *leaf = NULL;
+  rpo_status status;
+  RPO_TRY(rpo_reading_start(&r, m, X, out, err));
+  if (X->rows != m->rows) {
+    return rpo_fail(err, RPO_EINVAL, "X has %lld rows, the forest was fitted to %lld",
+                    (long long)X->rows, (long long)m->rows);
+  }
+  RPO_TRY(rpo_check_weight(weight, m->rows, err));
+  RPO_GOTO(leaf_rows_room(m, &s, err));
+  RPO_GOTO(rpo_weight_sums(weight, m->rows, &sums, err));
+  int64_t const most = m->leaf_start[m->trees];
+  leaf = m->rows > INT64_MAX / m->trees ? NULL : rpo_new(m->rows * m->trees, 4);
+  in_tree = rpo_new(m->rows, 8);
+  used = rpo_new(most, 4);
+  sum = rpo_new(most, 8);
+  if (leaf == NULL || in_tree == NULL || used == NULL || sum == NULL) {
+    status = rpo_fail_memory(err, "the training rows of leaves");
+    goto done;
+  }
+  r.leaf = leaf;
+  RPO_GOTO(rpo_read_blocks(&r, control, leaves_block, err));
+  for (int64_t t = 0; t < m->trees; t++) {
+    tree_weights(m, t, weight, sums, in_tree);
+    RPO_GOTO(fill_tree(m, t, leaf + t * m->rows, in_tree, s, used, sum, err));
+  }
+  *out = s;
+  s = NULL;
+done:
+  rpo_leaf_rows_free(s);
+  rpo_delete(sums);
+  rpo_delete(in_tree);
+  rpo_delete(sum);
+  rpo_delete(used);
+  rpo_delete(leaf);
+  return status;
+}
