@@ -13,7 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pyrpo import _native, _note
-from pyrpo._inputs import Outputs, check_X, classification_outputs, regression_outputs
+from pyrpo._inputs import (
+    Outputs,
+    check_weight,
+    check_X,
+    classification_outputs,
+    regression_outputs,
+)
 from pyrpo._native import Model
 from pyrpo._options import bin_count, check_criterion, tree_options
 from pyrpo._tree_view import Tree
@@ -146,27 +152,61 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
         check_is_fitted(self)
         return method(self._model, check_X(self, X, reset=False), *args, n_jobs=self.n_jobs)
 
-    def weights(self, X) -> sparse.csr_array:
+    def weights(self, X, X_fit=None, sample_weight=None) -> sparse.csr_array:
         """Weights of the training samples in the prediction of each row of X.
 
         Predictions are these weights times the training outputs: row i holds the w_j(x_i), which
         sum to 1.
 
+        Models whose leaves are many keep the training samples of each. Where a table of the leaves'
+        values is smaller (few, large leaves) they are found again from the training data: the
+        trees are applied to `X_fit`, and bootstrap samples drawn as they were. The result is the
+        same.
+
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
+        X_fit : array or sparse matrix of shape (n_training_samples, n_features), default=None
+            The X of `fit`, where the model keeps a table; not read where it does not. Data that do
+            not agree with the leaves are refused.
+        sample_weight : array of shape (n_training_samples,) or (n_training_samples, n_outputs), \
+                default=None
+            The weights of `fit`, with `X_fit`; times those of the classes if there is a
+            `class_weight`.
 
         Returns
         -------
         W : csr_array of shape (n_samples, n_training_samples)
         """
         check_is_fitted(self)
-        if not self._model.has_rows:
+        if self._model.has_rows:
+            return self._call(Model.weights, X)
+        return self._call(Model.weights, X, self._leaf_rows(X_fit, sample_weight))
+
+    def _leaf_rows(self, X_fit: Any, sample_weight: Any) -> Any:
+        """Training samples of the leaves, found again."""
+        n, outputs = self._model.n_rows, self._model.n_outputs
+        if X_fit is None:
             raise ValueError(
-                "the leaves of this model are kept as a table of values, the smaller form: "
-                "the weights of training samples were not kept"
+                "X_fit is None, but the leaves of this model are kept as a table of values, the "
+                "smaller form: their training samples are found again from X_fit, the X of fit"
             )
-        return self._call(Model.weights, X)
+        try:
+            X_fit = check_X(self, X_fit, reset=False)
+        except ValueError as error:
+            raise ValueError(f"X_fit: {error}") from error
+        if X_fit.shape[0] != n:
+            raise ValueError(f"X_fit has {X_fit.shape[0]} rows, the model was fitted to {n}")
+        weight = check_weight(sample_weight, n, outputs)
+        if weight is not None and weight.ndim == 2:
+            weight = weight.mean(axis=1)
+        try:
+            return self._model.leaf_rows(X_fit, weight, self.n_jobs)
+        except ValueError as error:
+            raise ValueError(
+                f"X_fit and sample_weight are not those of fit (with class_weight, sample_weight "
+                f"must have its factor): {error}"
+            ) from error
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -56,7 +56,7 @@ def slow_oob(forest, X, weight=None):
     total, count = 0.0, np.zeros(len(X))
     for tree in forest.estimators_:
         drawn = np.zeros(len(X), dtype=bool)
-        drawn[np.unique(tree.weights(X).indices)] = True
+        drawn[np.unique(tree.weights(X, X, weight).indices)] = True
         predict = getattr(tree, "predict_proba", tree.predict)
         total = total + np.where(drawn[:, None], 0.0, predict(X).reshape(len(X), -1))
         count += ~drawn
@@ -70,7 +70,7 @@ def test_oob_predictions(weighted):
     weight = np.random.default_rng(0).random(len(X)) if weighted else None
     forest = pyrpo.RandomForestRegressor(30, oob_score=True, random_state=0)
     forest.fit(X, sparse.csr_array(Y), weight)
-    np.testing.assert_allclose(forest.oob_prediction_, slow_oob(forest, X), atol=1e-12)
+    np.testing.assert_allclose(forest.oob_prediction_, slow_oob(forest, X, weight), atol=1e-12)
     assert forest.oob_score_ == r2_score(Y, forest.oob_prediction_)
 
 
@@ -169,7 +169,7 @@ def test_bootstraps_draw_by_weight():
     drawn = np.zeros(200)
     grown = pyrpo.RandomForestRegressor(200, random_state=0).fit(X, sparse.csr_array(Y), weight)
     for tree in grown.estimators_:
-        drawn[np.unique(tree.weights(X).indices)] += 1
+        drawn[np.unique(tree.weights(X, X).indices)] += 1
     assert drawn[100:].sum() == 0
     n = 200
     for rows, w in ((slice(0, 50), 1.0), (slice(50, 100), 3.0)):
@@ -321,12 +321,167 @@ def test_weights_give_the_prediction(cls, container):
     np.testing.assert_allclose(W @ Y, predict(new), atol=1e-12)
 
 
-def test_weights_of_models_that_keep_a_table():
+def same_trees(cls, X, kind, *, weight=None, **options):
+    """Two models of the same trees: a leaf table, of few outputs, and rows, of many."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=(len(X), 1))
+    if kind == "dense":
+        few, many = y, rng.normal(size=(len(X), 1500))
+    else:
+        few = sparse.random_array((len(X), 5000), density=2e-6, rng=0, format="csr")
+        many = sparse.random_array((len(X), 5000), density=0.3, rng=0, format="csr")
+    models = []
+    for Y in (few, many):
+        joint = (sparse.hstack if sparse.issparse(Y) else np.hstack)([Y, y])
+        joint = sparse.csr_array(joint) if sparse.issparse(joint) else joint
+        scale = np.zeros(joint.shape[1])
+        scale[-1] = 1.0  # the split search sees y alone
+        model = cls(random_state=0, output_scale=scale, **options)
+        models.append(model.fit(X, joint, weight))
+    return *models, many
+
+
+@pytest.mark.parametrize("cls", [pyrpo.RandomForestRegressor, pyrpo.ExtraTreesRegressor])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_weights_of_tables_are_those_of_rows(cls, kind, weighted):
+    X, _ = data(1000)
+    new, _ = data(50, seed=1)
+    weight = np.random.default_rng(1).integers(0, 3, len(X)) / 2 if weighted else None
+    options = {"n_estimators": 60, "max_leaf_nodes": 25, "weight": weight}
+    table, rows, _ = same_trees(cls, X, kind, **options)
+    assert rows._model.has_rows
+    assert not table._model.has_rows
+    np.testing.assert_array_equal(table.apply(new), rows.apply(new))
+    for A in (X, sparse.csr_array(X)):
+        W, V = table.weights(new, A, weight), rows.weights(new)
+        for name in ("indptr", "indices", "data"):
+            np.testing.assert_array_equal(getattr(W, name), getattr(V, name))
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_weights_of_models_that_keep_a_table(bootstrap):
     X, Y = data(3000, d=2)
-    model = pyrpo.RandomForestRegressor(20, max_depth=2, random_state=0).fit(X, Y)
+    model = pyrpo.RandomForestRegressor(20, max_depth=2, bootstrap=bootstrap, random_state=0)
+    model.fit(X, Y)
     assert not model._model.has_rows
-    with pytest.raises(ValueError, match="table of values"):
+    for trained in (model, pickle.loads(pickle.dumps(model))):
+        W = trained.weights(X[:70], X)
+        np.testing.assert_allclose(W.sum(axis=1), 1.0)
+        np.testing.assert_allclose(W @ Y, model.predict(X[:70]), atol=1e-12)
+    one = model.estimators_[3]
+    np.testing.assert_allclose(one.weights(X[:70], X) @ Y, one.predict(X[:70]), atol=1e-12)
+
+
+def test_weights_name_what_they_lack():
+    X, Y = data(3000, d=2)
+    weight = np.random.default_rng(0).random(len(X))
+    model = pyrpo.RandomForestRegressor(20, max_depth=2, bootstrap=False, random_state=0)
+    model.fit(X, Y, weight)
+    with pytest.raises(ValueError, match=r"X_fit is None.*table of values"):
         model.weights(X)
+    with pytest.raises(ValueError, match="X_fit has 2999 rows, the model was fitted to 3000"):
+        model.weights(X, X[1:], weight[1:])
+    with pytest.raises(ValueError, match="X_fit: X has 1 features"):
+        model.weights(X, X[:, :1], weight)
+    with pytest.raises(ValueError, match=r"sample_weight must have shape \(3000,\)"):
+        model.weights(X, X, weight[1:])
+    with pytest.raises(ValueError, match="X_fit and sample_weight are not those of fit"):
+        model.weights(X, X)
+    with pytest.raises(ValueError, match="X_fit and sample_weight are not those of fit"):
+        model.weights(X, X[::-1], weight)
+    np.testing.assert_allclose(model.weights(X, X, weight) @ Y, model.predict(X), atol=1e-12)
+    np.testing.assert_array_equal(
+        model.weights(X, X, np.stack([weight, weight], axis=1)).data,
+        model.weights(X, X, weight).data,
+    )
+
+
+def test_weights_with_class_weights():
+    X, Y = data(3000, d=2)
+    factor = {0: 1.0, 1: 3.0}
+    forest = pyrpo.RandomForestClassifier(
+        20, max_depth=2, class_weight=[factor, factor], random_state=0
+    ).fit(X, Y)
+    assert not forest._model.has_rows
+    W = forest.weights(X, X, 3.0 ** np.asarray(Y).sum(axis=1))
+    np.testing.assert_allclose(W @ Y, forest.predict_proba(X), atol=1e-12)
+    with pytest.raises(ValueError, match="class_weight"):
+        pyrpo.RandomForestClassifier(
+            20, max_depth=2, bootstrap=False, class_weight=[factor, factor], random_state=0
+        ).fit(X, Y).weights(X, X)
+
+
+# ---- leaf tables ----
+
+
+def sparse_problem(n=2000, d=3000):
+    X, _ = data(n)
+    rng = np.random.default_rng(2)
+    return X, sparse.csr_array(
+        (np.ones(n), (np.arange(n), rng.integers(0, 40, n) * (d // 40))), shape=(n, d)
+    )
+
+
+@pytest.mark.parametrize("cls", [pyrpo.RandomForestClassifier, pyrpo.RandomForestRegressor])
+def test_sparse_tables(cls, tmp_path):
+    """Few leaves of many outputs, mostly zero: a sparse table, in every readout."""
+    X, Y = sparse_problem()
+    model = cls(50, max_leaf_nodes=8, random_state=0).fit(X, Y)
+    assert not model._model.has_rows
+    leaves = len(model) * 8
+    assert model._model.nbytes < leaves * Y.shape[1]  # far below a dense table
+    predict = getattr(model, "predict_proba", model.predict)
+    p = predict(X)
+    np.testing.assert_allclose(p, model.weights(X, X) @ Y.toarray(), atol=1e-12)
+    np.testing.assert_allclose(
+        p, sum(getattr(t, "predict_proba", t.predict)(X) for t in model) / 50, atol=1e-12
+    )
+    index, score = model.predict_topk(X, 30)
+    order = np.argsort(-p, axis=1, kind="stable")[:, :30]
+    np.testing.assert_array_equal(index, order)
+    np.testing.assert_array_equal(score, np.take_along_axis(p, order, axis=1))
+    model.save(tmp_path / "model.rpo")
+    loaded = pyrpo.load(tmp_path / "model.rpo")
+    np.testing.assert_array_equal(predict(X), getattr(loaded, predict.__name__)(X))
+    assert same_model(model, pickle.loads(pickle.dumps(model)))
+    more = clone(model).set_params(n_estimators=60)
+    less = clone(model).set_params(n_estimators=40, warm_start=True).fit(X, Y)
+    less.set_params(n_estimators=60).fit(X, Y)
+    np.testing.assert_allclose(
+        getattr(less, "predict_proba", less.predict)(X),
+        getattr(more.fit(X, Y), "predict_proba", more.predict)(X),
+        atol=1e-12,
+    )
+
+
+def test_sparse_tables_out_of_bag():
+    X, Y = sparse_problem()
+    kept = {"max_leaf_nodes": 8, "random_state": 0, "oob_score": lambda y, p: 0.0}
+    forest = pyrpo.RandomForestClassifier(30, **kept).fit(X, Y)
+    assert not forest._model.has_rows
+    p = forest.oob_decision_function_
+    np.testing.assert_allclose(p, slow_oob(forest, X), atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 40, 4000])
+@pytest.mark.parametrize("leaves", [2, 30, None])
+def test_the_smallest_form_is_chosen(d, leaves):
+    """No other form would take fewer bytes, but for what types and alignment save."""
+    X, _ = data(500)
+    Y = sparse.random_array((500, d), density=min(1.0, 5 / d), rng=0, format="csr")
+    forest = pyrpo.RandomForestRegressor(10, max_leaf_nodes=leaves, random_state=0).fit(X, Y)
+    trees = list(forest.estimators_)
+    entries = sum(np.count_nonzero(t.tree_.value[t.tree_.children_left < 0]) for t in trees)
+    n_leaves = sum(t.tree_.n_leaves for t in trees)
+    rows = sum(t.tree_.n_node_samples[0] for t in trees)
+    forms = {
+        "rows": 3 * rows + 10 * Y.nnz + 8 * 501,
+        "dense": 8 * n_leaves * d,
+        "sparse": 8 * n_leaves + 10 * entries,
+    }
+    nodes = 2 * n_leaves * 20 + 5000
+    assert forest._model.nbytes < min(forms.values()) + nodes
 
 
 # ---- labels ----

@@ -90,7 +90,7 @@ def test_bootstrapped():
     above = below = 0.0
     for ours, kept in zip(forest.estimators_, twin.estimators_, strict=True):
         np.testing.assert_array_equal(ours.apply(X), kept.apply(X))
-        S = kept.weights(X).toarray()
+        S = kept.weights(X, X).toarray()
         above, below = above + S @ np.where(observed, Y, 0.0), below + S @ observed.astype(float)
     seen = below > 0
     np.testing.assert_allclose(forest.predict(X)[seen], above[seen] / below[seen], atol=1e-9)
