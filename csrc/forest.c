@@ -227,6 +227,22 @@ static void read_options(fit *f, const rpo_options *o) {
   g->draw_non_constant = rpo_option_whole(o, RPO_OPT_DRAW_NON_CONSTANT) != 0;
 }
 
+/* Operations of the fit: rows looked at, times what one costs with the target at hand (measured: ten
+ * to find it, one for four columns of sums or an entry of labels), and the projections. */
+static double count_work(const fit *f) {
+  const rpo_target *const t = f->own ? &f->source : &f->shared;
+  double const rows = (double)t->rows, m = (double)f->projection.components;
+  double const entries = t->z != NULL ? (double)t->width : (double)t->start[t->rows] / rows;
+  double const columns = f->own ? (double)rpo_target_stride(f->projection.components)
+                                : (t->z != NULL ? (double)t->stride : 0.0);
+  double const row = 10.0 + (columns > 0.0 ? columns / 4.0 : entries);
+  double work = 0.0;
+  for (int64_t i = 0; i < f->trees; i++) {
+    work += (double)f->tree[i].work * row + (f->own ? rows * entries * m / 4.0 : 0.0);
+  }
+  return work;
+}
+
 static void fit_release(fit *f, int threads) {
   for (int i = 0; f->workers != NULL && i < threads; i++) {
     rpo_grower_free(f->workers[i].grower);
@@ -358,6 +374,7 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
   }
   RPO_GOTO(rpo_run(control, f.trees, grow_tree, &f, err));
   RPO_GOTO(pack(&f, labels->cols / (ratio ? 2 : 1), ratio, fallback, out, err));
+  if (control != NULL && control->work != NULL) *control->work += count_work(&f);
 done:
   rpo_labels_release(&leaf_labels);
   fit_release(&f, threads);

@@ -25,6 +25,7 @@ typedef struct rpo_grow_options {
  * leaf_start[l + 1]). Impurities are sums of variances. */
 typedef struct rpo_tree {
   int64_t n_inner, n_leaves, n_rows;
+  int64_t work;                    /* rows looked at, candidate after candidate, to grow it */
   int32_t *feature, *left, *right; /* inner */
   double *threshold;               /* inner: x <= threshold goes left */
   uint8_t *missing_left;           /* inner */

@@ -214,6 +214,7 @@ static rpo_status finish(rpo_grower *g, int64_t rows, rpo_tree *out, rpo_error *
   for (int64_t i = 0; i < g->n_nodes; i++) t.n_inner += g->nodes[i].feature >= 0;
   t.n_leaves = t.n_inner + 1;
   t.n_rows = rows;
+  t.work = g->total_work + g->work;
   t.feature = rpo_new(t.n_inner, 4);
   t.left = rpo_new(t.n_inner, 4);
   t.right = rpo_new(t.n_inner, 4);
@@ -290,6 +291,7 @@ rpo_status rpo_grower_run(rpo_grower *g, const rpo_target *target, const double 
   }
   g->weight = weight;
   g->n_nodes = 0;
+  g->work = g->total_work = 0;
   g->total_weight = 0.0;
   g->job = job;
   g->thread = thread;

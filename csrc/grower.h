@@ -99,7 +99,8 @@ struct rpo_grower {
   int64_t heap_room;
   rpo_job *job;
   int thread;
-  int64_t work; /* since the last poll */
+  int64_t work;       /* rows looked at since the last poll */
+  int64_t total_work; /* before that, of this tree */
   rpo_error *err;
 };
 
@@ -112,6 +113,7 @@ rpo_status rpo_grower_entry_room(rpo_grower *g, int64_t entries, int64_t codes);
 static inline int rpo_grower_poll(rpo_grower *g) {
   if (rpo_stopped(g->job)) return 1;
   if (g->work < 100000) return 0;
+  g->total_work += g->work;
   g->work = 0;
   return rpo_poll(g->job, g->thread);
 }

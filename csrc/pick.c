@@ -1,12 +1,16 @@
 /* A forest of some trees of several. */
 #include <string.h>
 
+#include "format.h"
 #include "mem.h"
 #include "table.h"
 
 static int same_numbers(const rpo_array *a, const rpo_array *b) {
   if ((a->data == NULL) != (b->data == NULL) || a->count != b->count) return 0;
-  for (int64_t i = 0; a->data != NULL && i < a->count; i++) {
+  if (a->data == NULL) return 1;
+  size_t const bytes = (size_t)(a->count * rpo_type_size((uint32_t)a->type));
+  if (a->type == b->type && memcmp(a->data, b->data, bytes) == 0) return 1;
+  for (int64_t i = 0; i < a->count; i++) {
     if (rpo_array_number(a, i) != rpo_array_number(b, i)) return 0;
   }
   return 1;

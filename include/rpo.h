@@ -67,6 +67,8 @@ typedef struct rpo_control {
   int32_t reserved;         /* 0 */
   rpo_progress_fn progress; /* NULL: none */
   void *user;               /* handed to progress */
+  double *work; /* NULL, or where rpo_forest_fit adds the operations it counted: the same
+                               for any number of threads, roughly in proportion to the time */
 } rpo_control;
 
 /* ---- Matrices: views of the caller's memory -------------------------------------------------- */
@@ -237,6 +239,15 @@ RPO_API rpo_status rpo_forest_predict_topk(const rpo_forest *forest, const rpo_m
 RPO_API rpo_status rpo_forest_predict_oob(const rpo_forest *forest, const rpo_matrix *X,
                                           const double *weight, const rpo_control *control,
                                           double *out, int64_t *counts, rpo_error *err);
+/* How well trees that have not seen a row predict it, alone and together. X and Y (rows x outputs, as
+ * in rpo_forest_fit) are training rows, `rows` their numbers; a tree without bootstrap counts as not
+ * having seen them. out is rows x 3: the number b of trees that count; the sum over these trees a of
+ * |f_a - y|^2; the sum over their pairs a != b of (f_a - y) . (f_b - y). The mean over pairs estimates
+ * without bias the squared error of infinitely many trees, the mean over trees that of one. */
+RPO_API rpo_status rpo_forest_agreement(const rpo_forest *forest, const rpo_matrix *X,
+                                        const rpo_matrix *Y, const int64_t *rows,
+                                        const double *weight, const rpo_control *control,
+                                        double *out, rpo_error *err);
 /* Node each row ends in, by tree: out is rows x trees, nodes numbered in preorder from 0. */
 RPO_API rpo_status rpo_forest_apply(const rpo_forest *forest, const rpo_matrix *X,
                                     const rpo_control *control, int64_t *out, rpo_error *err);

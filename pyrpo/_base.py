@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, Regre
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from pyrpo import _native, _note
+from pyrpo import _note
+from pyrpo._growth import Growth, Setting
 from pyrpo._inputs import (
     Outputs,
     check_weight,
@@ -23,7 +24,6 @@ from pyrpo._inputs import (
 from pyrpo._native import Model
 from pyrpo._options import bin_count, check_criterion, tree_options
 from pyrpo._tree_view import Tree
-from pyrpo.projection import resolve_projection
 
 
 class BaseTrees(MultiOutputMixin, BaseEstimator):
@@ -56,6 +56,9 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
 
     def _finish(self, X: Any, outputs: Outputs) -> None:
         """Do what is done after growing."""
+
+    def _max_features(self) -> Any:
+        return self.max_features
 
     # ---- fitting ----
 
@@ -104,30 +107,23 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
         self._check_readout(outputs)
         if not self._resume(earlier, options):
             return
-        spec, target = resolve_projection(
-            self.projection,
-            self.n_components,
-            outputs.seen,
-            seed=options["seed"],
-            shared=bool(self.shared_projection),
+        growth = Growth(
+            options, X, bins, outputs, shared=bool(self.shared_projection), n_jobs=self.n_jobs
         )
-        target_view, label_view = outputs.views()
-        if target is not None:
-            target_view, label_view = _native.Matrix(target), label_view or target_view
         with self._progress(options) as progress:
-            self._model = Model.fit(
-                options,
-                _native.Features(X, bins, n_jobs=self.n_jobs),
-                target_view,
-                label_view,
-                fallback=outputs.fallback,
-                weight=outputs.weight,
-                projection=spec,
-                n_jobs=self.n_jobs,
-                progress=progress,
-            )
+            growth.progress = progress
+            self._grow(growth, earlier)
+        self._model = growth.result()
         self._join(earlier)
         self._finish(X, outputs)
+
+    def _plain(self, options: dict[str, float]) -> Setting:
+        """What the parameters say, with nothing left to choose."""
+        return Setting(self.projection, self.n_components, int(options["max_features"]))
+
+    def _grow(self, growth: Growth, earlier: dict[str, Any]) -> None:
+        """Grow all the trees."""
+        growth.grow(self._plain(growth.options), growth.wanted)
 
     def _forget(self) -> dict[str, Any]:
         """Drop and return what an earlier fit left."""

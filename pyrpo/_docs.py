@@ -22,7 +22,8 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "min_weight_fraction_leaf": (_RATE, "Smallest share of the total weight in a leaf."),
     "max_features": (
         '"sqrt", "log2", int, float or None',
-        "Features drawn at a node, the paper's k.",
+        "Features drawn at a node, the paper's k.\n"
+        'Forests also take "auto": sqrt(p), 2 sqrt(p) or 4 sqrt(p), by a race (see ``tuning_``).',
     ),
     "max_leaf_nodes": (_INT_OR_NONE, "Grow best-first to so many leaves."),
     "min_impurity_decrease": (_RATE, "Under a projection in units of the projected variance."),
@@ -52,9 +53,26 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         'What trees are grown on; leaves always hold the original outputs. A name ("gaussian",\n'
         '"rademacher", "achlioptas", "sparse", "hadamard", "subsample", "pca"), an object of\n'
         "`pyrpo.projection`, whose own ``random_state`` is not used, any transformer of y, a\n"
-        "matrix, or None: the original outputs.",
+        'matrix, or None: the original outputs. Forests also take "auto": kinds race too.',
     ),
-    "n_components": ('int, "log" or "jl"', "The paper's m, for projections given by name."),
+    "n_components": (
+        'int, "log" or "jl"',
+        "The paper's m, for projections given by name.\n"
+        'Forests also take "auto": 1, ln d, 2 ln d, 25 or the original outputs, by a race on\n'
+        "out-of-bag precision at equal work (see ``tuning_``), whose trees are kept. Without\n"
+        "bootstrap its trees leave a fifth of the rows out, at most 2000. With\n"
+        "``projection=None`` Gaussian projections race.",
+    ),
+    "max_time": (
+        "float or None",
+        "Seconds after which no more trees are begun; not reproducible. n_estimators is the most.",
+    ),
+    "target_score": (
+        'float, "converged" or None',
+        "Stop growing when the share of the outputs' variance explained out of bag reaches it,\n"
+        'or, "converged", when infinitely many trees would add at most 0.005 to it. See\n'
+        "``convergence_``.",
+    ),
     "shared_projection": (
         "bool",
         "One subspace for all trees (Algorithm 1) instead of one a tree (Algorithm 2).",

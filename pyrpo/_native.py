@@ -268,6 +268,8 @@ class Projection:
 class Model:
     """A fitted forest."""
 
+    work = 0.0  # operations counted while fitting; not kept with the model
+
     def __init__(self, pointer: Any) -> None:
         self.handle = ffi.gc(pointer[0], lib.rpo_forest_free)
         self.n_trees = lib.rpo_forest_trees(self.handle)
@@ -297,7 +299,9 @@ class Model:
         pointer = ffi.new("rpo_forest **")
         fallback = None if fallback is None else np.ascontiguousarray(fallback, dtype=np.float64)
         weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+        work = ffi.new("double *")
         with control(n_jobs, progress) as c:
+            c.work = work
             _check(
                 lib.rpo_forest_fit,
                 _options(options),
@@ -310,7 +314,9 @@ class Model:
                 c,
                 pointer,
             )
-        return cls(pointer)
+        model = cls(pointer)
+        model.work = work[0]
+        return model
 
     @classmethod
     def pick(cls, models: list[Model], trees: list[tuple[int, int]]) -> Model:
@@ -402,6 +408,20 @@ class Model:
                 *(self.handle, view.struct, pointer, c, _flat(out), _out("int64_t", counts)),
             )
         return out, counts
+
+    def agreement(self, X, Y, rows, weight=None, n_jobs: int | None = None) -> np.ndarray:
+        """Trees that count, their squared errors, the products of pairs of errors: by row."""
+        x, y, out = Matrix(X), Matrix(Y), np.empty((len(rows), 3))
+        rows = np.ascontiguousarray(rows, dtype=np.int64)
+        weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+        pointer = ffi.NULL if weight is None else ffi.from_buffer("double[]", weight)
+        with control(n_jobs) as c:
+            _check(
+                lib.rpo_forest_agreement,
+                *(self.handle, x.struct, y.struct, ffi.from_buffer("int64_t[]", rows)),
+                *(pointer, c, _flat(out)),
+            )
+        return out
 
     def apply(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """Leaf node of each row in each tree."""

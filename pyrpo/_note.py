@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pyrpo import projection
+from pyrpo import _growth, projection
 
 KEPT = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "threshold_",
-        "_indicator", "_y_ndim", "_seed")  # fmt: skip
+        "_indicator", "_y_ndim", "_seed", "tuning_", "convergence_")  # fmt: skip
+
+RECORDS = (_growth.Tuning, _growth.Convergence)
 
 
 def _pack(value: Any) -> Any:
@@ -25,6 +27,8 @@ def _pack(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     name = type(value).__name__
+    if isinstance(value, RECORDS):
+        return {"record": name, "fields": _pack(vars(value))}
     if type(value) is getattr(projection, name, None):
         return {"projection": name, "params": _pack(value.get_params())}
     raise TypeError(f"{name} cannot be written as JSON")
@@ -39,6 +43,11 @@ def _unpack(value: Any) -> Any:
         return np.array(_unpack(value["array"]), dtype=value["dtype"])
     if "dict" in value:
         return {_unpack(k): _unpack(v) for k, v in value["dict"]}
+    if "record" in value:
+        kinds = {kind.__name__: kind for kind in RECORDS}
+        if value["record"] not in kinds:
+            raise ValueError(f"unknown record {value['record']!r}")
+        return kinds[value["record"]](**_unpack(value["fields"]))
     if value["projection"] not in projection.__all__:
         raise ValueError(f"unknown projection {value['projection']!r}")
     return getattr(projection, value["projection"])(**_unpack(value["params"]))

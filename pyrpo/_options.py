@@ -68,7 +68,7 @@ def tree_options(e: Any, n: int, p: int) -> dict[str, float]:
     options: dict[str, float] = {
         "min_samples_split": count(e.min_samples_split, n, "min_samples_split", low=2),
         "min_samples_leaf": count(e.min_samples_leaf, n, "min_samples_leaf"),
-        "max_features": feature_count(e.max_features, p),
+        "max_features": feature_count(e._max_features(), p),
         "min_weight_fraction_leaf": number(
             e.min_weight_fraction_leaf, "min_weight_fraction_leaf", 0.0, 0.5
         ),

@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
   static double x[ROWS * INPUTS];
   static float y[ROWS * OUTPUTS];
   const char *const path = argc > 1 ? argv[1] : "forest.rpo";
-  rpo_control const control = {2, 0, NULL, NULL}; /* two threads, no progress callback */
+  rpo_control const control = {2, 0, NULL, NULL, NULL}; /* two threads, no progress callback */
   rpo_projection const projection = {RPO_PROJECT_GAUSSIAN, 0, 5, 0.0, 0, 0, NULL};
   rpo_options *options = NULL;
   rpo_features *features = NULL;

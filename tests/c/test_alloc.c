@@ -223,6 +223,7 @@ typedef enum call {
   PATHS,
   WEIGHTS,
   LEAF_ROWS,
+  AGREEMENT,
   IMPORTANCES,
   TREE,
   VALUES,
@@ -241,7 +242,7 @@ typedef struct reader {
   call which;
   unsigned char *block; /* the model's bytes */
   double *real;
-  int64_t *whole, *start;
+  int64_t *whole, *start, *rows;
 } reader;
 
 static rpo_status read_once(reader *r, rpo_forest **made, rpo_error *err) {
@@ -262,6 +263,11 @@ static rpo_status read_once(reader *r, rpo_forest **made, rpo_error *err) {
       if (status == RPO_OK) rpo_leaf_rows_free(rows);
       if (status != RPO_OK) CHECK((void *)rows == &untouched);
       return status;
+    }
+    case AGREEMENT: {
+      rpo_matrix const Y = problem_y(r->p);
+      for (int64_t i = 0; i < X.rows; i++) r->rows[i] = i;
+      return rpo_forest_agreement(f, &X, &Y, r->rows, r->p->weight, NULL, r->real, err);
     }
     case IMPORTANCES: return rpo_forest_importances(f, r->real, err);
     case TREE: return rpo_forest_tree(f, 0, &arrays, err);
@@ -302,6 +308,7 @@ static void reading(void) {
                 forest_bytes(f),
                 mini_room(ROOM, 8),
                 mini_room(ROOM, 8),
+                mini_room(ROOM, 8),
                 mini_room(ROOM, 8)};
     CHECK_EQUAL(rpo_forest_save(f, "test_alloc.rpo", NULL, 0, NULL), RPO_OK);
     for (int which = 0; which < CALLS; which++) {
@@ -309,6 +316,7 @@ static void reading(void) {
       if (r.which == WEIGHTS && !rpo_forest_has_rows(f)) continue;
       if (r.which == OOB && problem_get(&p, RPO_OPT_BOOTSTRAP, 0) < 1.0) continue;
       if (r.which == LEAF_ROWS && number == BALANCED) continue; /* refused: Y is not at hand */
+      if (r.which == AGREEMENT && (p.fallback != NULL || number == TABLE_SPARSE)) continue;
       mini_context("case %d, call %d", number, which);
       until_it_succeeds(try_read, &r);
     }
@@ -316,6 +324,7 @@ static void reading(void) {
     free(r.real);
     free(r.whole);
     free(r.start);
+    free(r.rows);
     rpo_forest_free(f);
     problem_free(&p);
   }

@@ -121,7 +121,7 @@ NUMBERS = {
     "min_samples_split": [1, 0, 0.0, 1.5, -0.1],
     "min_samples_leaf": [0, -1, 0.0, 1.5],
     "min_weight_fraction_leaf": [-0.1, 0.6],
-    "max_features": [0, -1, 0.0, 1.5, "all", "auto"],
+    "max_features": [0, -1, 0.0, 1.5, "all", "most"],
     "max_leaf_nodes": [1, 0],
     "min_impurity_decrease": [-0.1],
     "ccp_alpha": [-0.1],
