@@ -330,6 +330,7 @@ class RandomForestClassifier(ForestClassifier):
         n_components="log",
         shared_projection=False,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
         threshold=0.5,
     ):
@@ -379,6 +380,7 @@ class RandomForestRegressor(ForestRegressor):
         n_components="log",
         shared_projection=False,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
     ):
         store(self, locals())
@@ -432,6 +434,7 @@ class ExtraTreesClassifier(ForestClassifier):
         n_components="log",
         shared_projection=False,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
         threshold=0.5,
     ):
@@ -483,6 +486,7 @@ class ExtraTreesRegressor(ForestRegressor):
         n_components="log",
         shared_projection=False,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
     ):
         store(self, locals())
