@@ -112,6 +112,17 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     return limits
 
 
+def command(limits: argparse.Namespace) -> str:
+    """What was asked for, without the places of files."""
+    words = ["python -m bench.joly2014"]
+    for name, default in vars(arguments([])).items():
+        value = getattr(limits, name)
+        if value != default and name not in ("data", "results", "out"):
+            values = value if isinstance(value, list) else [] if value is True else [value]
+            words += [f"--{name.replace('_', '-')}", *map(str, values)]
+    return " ".join(words)
+
+
 def sources(limits: argparse.Namespace) -> list[Source]:
     """Data sets that are wanted, small ones first."""
     if not limits.data.is_dir():
@@ -139,6 +150,7 @@ def main(given: list[str] | None = None) -> None:
             limits.splits, limits.repeats, limits.max_m, limits.quick, tuple(limits.parts)
         )
         try:
+            results.note(command(limits))
             if not run(sources(limits), options, results, limits):
                 print(f"stopped after {limits.budget:g} CPU minutes: run again to go on")
         except KeyboardInterrupt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, log, sqrt
 from typing import Any
 
@@ -109,22 +109,22 @@ def section_46(problem: Problem) -> Iterator[Any]:
         yield Fit(problem.name, projection="gaussian", m=m)
 
 
+def equal_trees(data: str, m: int, results: Results) -> int | None:
+    """Trees on m components that take the CPU time of 100 on the original outputs."""
+    original, projected = Fit(data), Fit(data, projection="gaussian", m=m)
+    if original not in results or projected not in results:
+        return None
+    ratio = results[original]["fit_cpu"] / max(results[projected]["fit_cpu"], 1e-3)
+    return max(1, round(100 * ratio))
+
+
 def equal_time(problem: Problem, results: Results, splits: int) -> Iterator[Fit]:
-    """As many trees on m components as take the time of 100 on the original outputs."""
-    original = Fit(problem.name)
+    """Forests on m components and of the time of 100 trees on the original outputs."""
     for m in timed_sizes(problem.Y.shape[1]):
-        projected = Fit(problem.name, projection="gaussian", m=m)
-        if original in results and projected in results:
-            ratio = results[original]["fit_cpu"] / max(results[projected]["fit_cpu"], 1e-3)
+        if trees := equal_trees(problem.name, m, results):
+            fit = Fit(problem.name, projection="gaussian", m=m, trees=trees)
             for split in range(splits):
-                yield Fit(
-                    problem.name,
-                    projection="gaussian",
-                    m=m,
-                    trees=max(1, round(100 * ratio)),
-                    split=split,
-                    seed=split,
-                )
+                yield replace(fit, split=split, seed=split)
 
 
 def stages(problems: list[Problem], options: Options, results: Results) -> Iterator[tuple]:
@@ -135,7 +135,7 @@ def stages(problems: list[Problem], options: Options, results: Results) -> Itera
             for problem in problems:
                 for figure in figures:
                     for fit in figure(problem, options):
-                        yield Fit(**{**vars(fit), "seed": seed})
+                        yield replace(fit, seed=seed)
 
     if options.wants("tables"):
         yield "Tables 1 and 3", list(tables(problems, options, (0, 1, 2)))

@@ -135,7 +135,7 @@ class Results:
                 self.records[record["key"]] = record
 
     def __contains__(self, unit: Any) -> bool:
-        return unit.key in self.records
+        return unit is not None and unit.key in self.records
 
     def __getitem__(self, unit: Any) -> dict[str, Any]:
         return self.records[unit.key]
@@ -144,13 +144,21 @@ class Results:
         """Keep an outcome, in the file too."""
         about = {"metric": problem.metric, "date": date.today().isoformat()}
         versions = {"pyrpo": pyrpo.__version__}
-        record = {"key": unit.key} | asdict(unit) | outcome | problem.shape | about | versions
+        self._append({"key": unit.key} | asdict(unit) | outcome | problem.shape | about | versions)
+
+    def note(self, command: str) -> None:
+        """Remember by which commands the results were made."""
+        key = f"command: {command}"
+        if key not in self.records:
+            self._append({"key": key, "command": command})
+
+    def _append(self, record: dict[str, Any]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
             # A run that was stopped in the middle of a line must not spoil the next one.
             file.write(("" if self._whole else "\n") + json.dumps(record) + "\n")
         self._whole = True
-        self.records[unit.key] = record
+        self.records[record["key"]] = record
 
     def check(self, unit: Any, problem: Problem) -> None:
         """Refuse to mix results of two data sets of one name."""
@@ -162,7 +170,7 @@ class Results:
             )
 
     def cells(self) -> dict[Fit, list[dict[str, Any]]]:
-        """Fits by what their repetitions have in common, those of the seeds before the splits."""
+        """Fits by what their repetitions have in common."""
         names = {field.name for field in fields(Fit)}
         cells: dict[Fit, list[dict[str, Any]]] = defaultdict(list)
         for record in self.records.values():
