@@ -208,8 +208,8 @@ def times(results: Results) -> list[str]:
         parts += [
             "### More trees for the same seconds",
             "The paper: for a fixed time, projecting allows more trees and so improves over "
-            "forests on the original outputs. Here 100 trees on the original outputs against as many on m "
-            "components as take the same CPU time; gain over the same splits.",
+            "forests on the original outputs. Here 100 trees on the original outputs against as "
+            "many on m components as take the same CPU time; gain over the same splits.",
             table(header, lines, 1),
         ]
     return parts

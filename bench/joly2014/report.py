@@ -170,7 +170,7 @@ def _robustness(cells: Cells, data: str, p: int) -> list[tuple[str, str, bool | 
     return [
         (
             "Figure 4: few components make large k less harmful",
-            f"from the best k to k = p the original outputs lose {falls[0]:.4f}, m = 1 {falls[1]:.4f}",
+            f"from the best k to k = p: original outputs -{falls[0]:.4f}, m = 1 -{falls[1]:.4f}",
             falls[1] < falls[0],
         ),
         (
