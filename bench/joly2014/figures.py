@@ -54,6 +54,19 @@ def _level(axes, values, label) -> None:
         axes.axhspan(mean - deviation, mean + deviation, color="green", alpha=0.12)
 
 
+def _finish(axes, metric: str) -> None:
+    """Ticks where the points are."""
+    axes.set_ylabel(metric)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    ticks = sorted(
+        {x for line in axes.lines if len(line.get_xdata()) > 2 for x in line.get_xdata()}
+    )
+    if ticks:
+        axes.set_xticks(ticks, [f"{x:g}" for x in ticks], fontsize=7, rotation=45)
+        axes.set_xticks([], minor=True)
+
+
 def _against_m(axes, cells: Cells, data: str, kinds: tuple[str, ...], title: str) -> None:
     _level(axes, scores(cells, Fit(data)), "original outputs")
     for kind in kinds:
@@ -94,10 +107,10 @@ def draw(cells: Cells, data: str, metric: str, d: int, path: Path) -> bool:
     _against_m(pca, cells, data, ("gaussian", "pca"), "Figure 3c: PCA")
 
     for axes in figure.axes:
-        axes.set_ylabel(metric)
-        axes.grid(alpha=0.3)
-        if axes.has_data():
-            axes.legend(fontsize=8)
+        if axes.lines:
+            _finish(axes, metric)
+        else:
+            axes.set_axis_off()
     figure.suptitle(f"{data}: d = {d}; 100 trees, bands are standard deviations")
     figure.savefig(path, dpi=75)
     return True

@@ -101,7 +101,8 @@ def tables(rows: list[dict[str, Any]]) -> list[str]:
                 f"{metric}. The column *paper* is the boosting paper's `mo-rf`, where it has one."
             )
             head = [header[0], "model", *header[1:]]
-            parts += [f"## {title}", note, table(head, lines, 3)]
+            notes = [text for name, text in paper.NOTES.items() if name in mine]
+            parts += [f"## {title}", note, table(head, lines, 3), *notes]
     return parts
 
 

@@ -82,6 +82,10 @@ def converges_at(points, level: float) -> int | None:
     return found
 
 
+def _since(m: int | None) -> str:
+    return "for no m" if m is None else f"from m = {m} on"
+
+
 def statements(cells: Cells, data: str, p: int) -> list[dict[str, Any]]:
     """What the paper reads off its figures of delicious, beside ours."""
     level = scores(cells, Fit(data))
@@ -112,7 +116,7 @@ def statements(cells: Cells, data: str, p: int) -> list[dict[str, Any]]:
     found: list[tuple[str, str, bool | None]] = [
         (
             "Figure 1: a single tree converges around m = 200",
-            f"within {NEAR} of the original outputs' {tree_level:.4f} from m = {at_tree} on",
+            f"within {NEAR} of the original outputs' {tree_level:.4f} {_since(at_tree)}",
             None,
         ),
         (
@@ -122,7 +126,7 @@ def statements(cells: Cells, data: str, p: int) -> list[dict[str, Any]]:
         ),
         (
             "Figure 1: own subspaces need fewer components (25) than a shared one (75)",
-            f"within {NEAR} of the original outputs from m = {at_own} on, shared from {at_shared}",
+            f"within {NEAR} of the original outputs {_since(at_own)}, shared {_since(at_shared)}",
             at_own is not None and (at_shared is None or at_own < at_shared),
         ),
         (

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,19 @@ def write_targets(folder, name, rng, rows):
 def write_classes(folder, name, rng, rows):
     lines = [f"{1 + (x[0] > 0)} | 0:{x[0]:.3f} 1:{x[1]:.3f}" for x in rng.normal(size=(rows, 2))]
     (folder / f"{name}.vw").write_text("\n".join(lines) + "\n")
+
+
+def test_paper_is_the_one_of_the_accuracy_tests():
+    script = "import json; from bench.joly2014 import paper; "
+    script += "print(json.dumps([paper.TABLES, {n: s.n_train for n, s in paper.SIZES.items()}]))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    tables, n_train = json.loads(done.stdout)
+    known = runpy.run_path(str(Path(__file__).with_name("test_accuracy.py")))["PAPER"]
+    for name, (rows, *cells) in known.items():
+        assert rows == n_train[name]
+        for table, theirs in zip(tables.values(), cells, strict=True):
+            assert [tuple(cell) for cell in table[name]] == theirs
+    assert [len(table) for table in tables.values()] == [24, 23]
 
 
 @pytest.fixture(scope="module")
