@@ -22,7 +22,7 @@ from bench.joly2014.plan import Options, stages
 from bench.joly2014.runs import Results, Timing
 
 ROOT = Path(__file__).resolve().parents[2]
-QUICK_BUDGET, QUICK_ROWS = 3.0, 30_000
+QUICK_MINUTES, QUICK_ROWS = 4.0, 30_000
 
 
 class Progress:
@@ -55,7 +55,7 @@ def run(sources: list[Source], options: Options, results: Results, limits) -> bo
             if unit in results:
                 results.check(unit, source.problem)
                 continue
-            if time.process_time() > 60 * limits.budget:
+            if time.process_time() > 60 * limits.budget or time.monotonic() > limits.deadline:
                 progress.close()
                 return False
             if too_dear(unit, source.problem.X.shape[0], results, limits):
@@ -77,6 +77,17 @@ def too_dear(unit, n_rows: int, results: Results, limits) -> bool:
     return (unit.repetition + 1) * (first["fit_cpu"] + first["predict_cpu"]) > limits.cell_seconds
 
 
+def command(parser: argparse.ArgumentParser, limits: argparse.Namespace) -> str:
+    """What was asked for, without the places of files."""
+    words = ["python -m bench.joly2014"]
+    for name, value in vars(limits).items():
+        if value != parser.get_default(name) and name not in ("data", "results", "out"):
+            values = value if isinstance(value, list) else [] if value is True else [value]
+            words.append(f"--{name.replace('_', '-')}")
+            words += [f"{v:g}" if isinstance(v, float) else str(v) for v in values]
+    return " ".join(words)
+
+
 def arguments(given: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.joly2014",
@@ -91,7 +102,7 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     add("--targets", nargs="+", default=[], metavar="NAME=NUMBER",
         help="of an ARFF file without XML: its last NUMBER attributes are targets")  # fmt: skip
     add("--parts", nargs="+", default=[], choices=["tables", "figures", "times"])
-    add("--quick", action="store_true", help="one split, few settings, at most 3 CPU minutes")
+    add("--quick", action="store_true", help="one split, few settings, at most 4 minutes")
     add("--splits", type=int, default=10, help="random splits of the tables")
     add("--repeats", type=int, default=10, help="repetitions in the figures")
     add("--max-m", type=int, help="largest m of the figures")
@@ -102,25 +113,16 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     add("--out", type=Path, help="folder of the page, its pictures, CSV and JSON")
     add("--page-only", action="store_true", help="no run")
     limits = parser.parse_args(given)
+    limits.command = command(parser, limits)
     name = "joly2014-quick" if limits.quick else "joly2014"
     limits.results = limits.results or ROOT / "build" / name / "results.jsonl"
     limits.out = limits.out or (ROOT / "build" / name if limits.quick else ROOT / "docs" / name)
+    limits.deadline = float("inf")
     if limits.quick:
         limits.splits = limits.repeats = 1
-        limits.budget = min(limits.budget, QUICK_BUDGET)
+        limits.deadline = time.monotonic() + 60 * QUICK_MINUTES
         limits.max_work = min(limits.max_work or 2e6, 2e6)
     return limits
-
-
-def command(limits: argparse.Namespace) -> str:
-    """What was asked for, without the places of files."""
-    words = ["python -m bench.joly2014"]
-    for name, default in vars(arguments([])).items():
-        value = getattr(limits, name)
-        if value != default and name not in ("data", "results", "out"):
-            values = value if isinstance(value, list) else [] if value is True else [value]
-            words += [f"--{name.replace('_', '-')}", *map(str, values)]
-    return " ".join(words)
 
 
 def sources(limits: argparse.Namespace) -> list[Source]:
@@ -150,9 +152,9 @@ def main(given: list[str] | None = None) -> None:
             limits.splits, limits.repeats, limits.max_m, limits.quick, tuple(limits.parts)
         )
         try:
-            results.note(command(limits))
+            results.note(limits.command)
             if not run(sources(limits), options, results, limits):
-                print(f"stopped after {limits.budget:g} CPU minutes: run again to go on")
+                print("stopped, out of time: run again to go on")
         except KeyboardInterrupt:
             print("\nstopped: run again to go on")
     page.write(results, limits.out)
