@@ -26,9 +26,11 @@ variance, k = p/3, no node of fewer than 5 rows is split, half of the rows for t
 
 Features are drawn by two rules. *Default* is scikit-learn's of today: k features, constant in the
 node or not, and more only until one is not constant. *Until k* (`draw_non_constant=True`) draws
-until k are not constant, as scikit-learn did up to 0.13. In the months of the paper's "0.14-dev"
-this changed for forests (features drawn before the first that is not constant did not count, later
-ones did) and remained for extra-trees. On dense features the rules hardly differ."""
+until k are not constant. The paper used scikit-learn 0.14-dev, between 0.13, where *until k* held
+for both, and [a change of February 2014](https://github.com/scikit-learn/scikit-learn/pull/2829),
+whose description says what held before it: extra-trees drew *until k*; forests counted draws from
+the first feature that is not constant, which is near the *default*. So Table 1 is best held against
+the default and Table 3 against *until k*. On dense features the rules hardly differ."""
 
 TABLE_NOTE = """In brackets: how far ours is from the paper, in the paper's standard deviations;
 **bold** where it is more than one."""

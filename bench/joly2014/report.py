@@ -13,7 +13,7 @@ from bench.joly2014.runs import Fit, Results, Timing
 
 TABLES = {"Table 1": "forest", "Table 3": "extra-trees"}
 RULES = {"default": False, "until k": True}
-NEAR = 0.002  # scores as far apart as this count as equal in the figures
+NEAR, NEAR_TREE = 0.002, 0.005  # forests and trees whose scores are nearer than this count as equal
 
 
 def data_sets(results: Results) -> dict[str, dict[str, Any]]:
@@ -72,11 +72,11 @@ def _means(points) -> dict[int, float]:
     return {x: mean for x, mean, _, _ in points}
 
 
-def converges_at(points, level: float) -> int | None:
-    """Smallest m from which on all scores reach the level, less `NEAR`."""
+def converges_at(points, level: float, near: float) -> int | None:
+    """Smallest m from which on all scores reach the level, or nearly."""
     found = None
     for x, mean, _, _ in reversed(points):
-        if mean < level - NEAR:
+        if mean < level - near:
             break
         found = x
     return found
@@ -107,13 +107,15 @@ def statements(cells: Cells, data: str, p: int) -> list[dict[str, Any]]:
     tree = curve(cells, Fit(data, "tree", projection="gaussian"), "m")
     shared = curve(cells, Fit(data, projection="gaussian", shared=True), "m")
     means = {kind: _means(points) for kind, points in curves.items()}
-    at_tree, at_own = converges_at(tree, tree_level), converges_at(curves["gaussian"], level)
-    at_shared = converges_at(shared, level)
+    at_tree = converges_at(tree, tree_level, NEAR_TREE)
+    at_own, at_shared = (converges_at(c, level, NEAR) for c in (curves["gaussian"], shared))
     best = {kind: max(values.items(), key=lambda item: item[1]) for kind, values in means.items()}
     beats = {
         kind: _above(scores(cells, Fit(data, projection=kind, m=m)), repeated)
         for kind, (m, _) in best.items()
     }
+    thinnest, thin = scores(cells, Fit(data, projection="sparse", m=1)), best["sparse"][0]
+    beaten = _above(scores(cells, Fit(data, projection="sparse", m=thin)), thinnest)
     dense = [
         abs(means[kind][m] - value)
         for kind in ("rademacher", "hadamard")
@@ -126,7 +128,7 @@ def statements(cells: Cells, data: str, p: int) -> list[dict[str, Any]]:
     found: list[tuple[str, str, bool | None]] = [
         (
             "Figure 1: a single tree converges around m = 200",
-            f"within {NEAR} of the original outputs' {tree_level:.4f} {_since(at_tree)}",
+            f"within {NEAR_TREE} of the original outputs' {tree_level:.4f} {_since(at_tree)}",
             None,
         ),
         (
@@ -156,8 +158,9 @@ def statements(cells: Cells, data: str, p: int) -> list[dict[str, Any]]:
         ),
         (
             "Figure 3b: s = √d is best at m = 1, and better than the original outputs",
-            f"best at m = {best['sparse'][0]}, {best['sparse'][1]:.4f} against {level:.4f}",
-            beats["sparse"] if best["sparse"][0] == 1 else False,
+            f"m = 1 {np.mean(thinnest):.4f}, best {best['sparse'][1]:.4f} (m = {thin}), original "
+            f"{level:.4f}",
+            False if thin != 1 and beaten else _above(thinnest, repeated),
         ),
         (
             "Figure 3b: subsampled outputs improve notably over the original outputs",
