@@ -494,6 +494,7 @@ class RandomForestClassifier(ForestClassifier):
         max_time=None,
         target_score=None,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
         threshold=0.5,
     ):
@@ -549,6 +550,7 @@ class RandomForestRegressor(ForestRegressor):
         max_time=None,
         target_score=None,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
     ):
         store(self, locals())
@@ -608,6 +610,7 @@ class ExtraTreesClassifier(ForestClassifier):
         max_time=None,
         target_score=None,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
         threshold=0.5,
     ):
@@ -665,6 +668,7 @@ class ExtraTreesRegressor(ForestRegressor):
         max_time=None,
         target_score=None,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
     ):
         store(self, locals())
