@@ -101,7 +101,6 @@ static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *j
     }
     sort(&b);
   }
-  rpo_unload_rows(r->X, first, rows, s);
   return RPO_OK;
 }
 
