@@ -166,7 +166,10 @@ static int64_t most_numbers(const rpo_reading *r) {
 
 rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_fn task,
                            rpo_error *err) {
-  int64_t const by_size = BLOCK_NUMBERS / r->X->cols;
+  int64_t const width = r->X->format == RPO_DENSE
+                            ? r->X->cols
+                            : 2 * words_of(r->X) + rpo_ptr_at(r->X, r->X->rows) / r->X->rows;
+  int64_t const by_size = BLOCK_NUMBERS / width;
   r->block = by_size < 8 ? 8 : by_size > BLOCK_ROWS ? BLOCK_ROWS : by_size;
   r->threads = rpo_threads(control, r->X->rows);
   int64_t const shares = r->threads == 1 ? 1 : 4 * r->threads; /* so that all finish together */
