@@ -13,7 +13,7 @@ C_FILES = $(wildcard include/*.h csrc/*.[ch] tests/c/*.[ch] tests/c/*.cpp exampl
 PY_FILES := pyrpo tests bench examples
 
 .PHONY: help demo bench test test-c test-python check lint check-c dev format clean \
-        check-long long-python long-serial long-valgrind long-clang
+        check-long long-python long-serial long-valgrind long-clang long-race
 
 help:
 	@echo "make demo        forests on a generated problem with 1000 labels: a table and demo.png"
@@ -21,7 +21,7 @@ help:
 	@echo "make dev         editable install: C sources are rebuilt on import"
 	@echo "make bench       speed and size beside scikit-learn (DATA=folder, ARGS='--quick')"
 	@echo "make check       linters, formatters, C tests under the address and UB sanitizers"
-	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang"
+	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang, for races"
 	@echo "make format      rewrite the sources as 'make check' wants them"
 	@echo "make clean       remove .venv and everything built"
 
@@ -81,7 +81,7 @@ lint: $(STAMP)/lint-tools
 check-c: build/sanitize/build.ninja
 	meson test -C build/sanitize --print-errorlogs -t 5
 
-check-long: long-python long-serial long-valgrind long-clang
+check-long: long-python long-serial long-valgrind long-clang long-race
 
 long-python: $(STAMP)/test-tools $(STAMP)/package
 	$(VENV)/bin/pytest -m slow; status=$$?; [ $$status -eq 0 ] || [ $$status -eq 5 ] # 5: none
@@ -100,6 +100,17 @@ long-clang: $(STAMP)/build-tools
 	  { [ -f build/clang/build.ninja ] || CC=clang CXX=clang++ meson setup build/clang; } && \
 	  meson test -C build/clang --print-errorlogs; \
 	else echo "clang is not installed: left out"; fi
+
+# gcc's OpenMP is unknown to ThreadSanitizer; clang's tells it what waits for what, by libarcher.
+ARCHER = $(dir $(realpath $(shell command -v clang)))../lib/libarcher.so
+
+long-race: $(STAMP)/build-tools
+	@if [ -f $(ARCHER) ] && echo '#include <omp.h>' | clang -fopenmp -fsyntax-only -xc - 2>/dev/null; then \
+	  { [ -f build/race/build.ninja ] || CC=clang CXX=clang++ meson setup build/race -Dopenmp=enabled \
+	    -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false; } && \
+	  OMP_TOOL_LIBRARIES=$(ARCHER) TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+	    meson test -C build/race --print-errorlogs -t 10; \
+	else echo "clang with its OpenMP (Debian: clang libomp-dev) is not installed: left out"; fi
 
 build/c/build.ninja: $(STAMP)/build-tools
 	[ -f $@ ] || meson setup build/c
@@ -127,5 +138,5 @@ format: $(STAMP)/lint-tools
 	$(VENV)/bin/clang-format -i $(C_FILES)
 
 clean:
-	rm -rf build $(VENV) demo.png .pytest_cache .ruff_cache .hypothesis
+	rm -rf build $(VENV) demo.png bias_variance.png .pytest_cache .ruff_cache .hypothesis
 	find $(PY_FILES) -name __pycache__ -type d -prune -exec rm -rf {} +

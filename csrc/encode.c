@@ -8,14 +8,26 @@
 #include "par.h"
 
 enum { BITS = 11, DIGITS = 1 << BITS, PASSES = 6 }; /* of the radix sort */
+enum { FEW = 256, SLOTS = 1024 };                   /* values of a column that need no sort */
+enum { TILE = 8, TILE_VALUES = 1 << 22 };           /* columns of a dense X read at once */
 
 /* One column on its way: entries sorted by value, the missing ones left out. */
 typedef struct column {
   uint64_t *key, *key2; /* values as ordered integers */
   int32_t *at, *at2;    /* position of the entry in the column */
   int64_t *histogram;   /* PASSES x DIGITS */
-  int64_t count, missing;
+  int64_t count;
+  double *tile; /* dense form: columns of X, one after the other */
 } column;
+
+/* The distinct values of a column that has few, in order of appearance. */
+typedef struct few {
+  uint64_t key[FEW];
+  int64_t weight[FEW];
+  int32_t run[FEW]; /* its place among the runs */
+  int16_t slot[SLOTS];
+  int32_t count;
+} few;
 
 /* Entries by column, before coding. Dense form: every row of every column, in place. */
 typedef struct entries {
@@ -143,10 +155,6 @@ static int64_t column_size(const entries *e, int64_t col) {
   return e->start == NULL ? e->X->rows : e->start[col + 1] - e->start[col];
 }
 
-static double column_value(const entries *e, int64_t col, int64_t i) {
-  return e->start == NULL ? rpo_dense_at(e->X, i, col) : e->values[e->start[col] + i];
-}
-
 static int64_t nearest_bin(const rpo_features *like, int64_t col, double v) {
   const double *const low = like->low + like->bin_start[col];
   const double *const high = like->high + like->bin_start[col];
@@ -162,12 +170,13 @@ static int64_t nearest_bin(const rpo_features *like, int64_t col, double v) {
   return a;
 }
 
-static rpo_status code_like(coder *k, int64_t col, int32_t *codes, rpo_error *err) {
+static rpo_status code_like(coder *k, int64_t col, const double *values, int32_t *codes,
+                            rpo_error *err) {
   const rpo_features *const like = k->like;
   int64_t const size = column_size(&k->e, col);
   int32_t const bins = rpo_bins(like, col);
   for (int64_t i = 0; i < size; i++) {
-    double const v = column_value(&k->e, col, i);
+    double const v = values[i];
     codes[i] = isnan(v) ? bins : (int32_t)nearest_bin(like, col, v);
     if (isnan(v)) k->missing[col] = 1;
   }
@@ -181,41 +190,95 @@ static rpo_status code_like(coder *k, int64_t col, int32_t *codes, rpo_error *er
   return RPO_OK;
 }
 
-static void load_column(coder *k, int64_t col, column *c, int32_t *codes) {
-  int64_t const size = column_size(&k->e, col);
-  int single = 1;
-  c->count = 0;
-  c->missing = 0;
+static void note_column(coder *k, int64_t col, const double *values, int64_t size) {
+  int single = 1, missing = 0;
   for (int64_t i = 0; i < size; i++) {
-    double const v = column_value(&k->e, col, i);
-    if (isnan(v)) {
-      codes[i] = -1;
-      c->missing++;
-      continue;
-    }
-    single &= (double)(float)v == v;
-    c->key[c->count] = key_of(v);
-    c->at[c->count++] = (int32_t)i;
+    missing |= isnan(values[i]);
+    single &= (double)(float)values[i] == values[i] || isnan(values[i]);
   }
   k->single[col] = (uint8_t)single;
-  k->missing[col] = c->missing > 0;
+  k->missing[col] = (uint8_t)missing;
 }
 
-static rpo_status code_column(void *context, int64_t col, int thread, rpo_job *job,
+/* Entries to be sorted; missing ones are coded -1. */
+static void load_column(column *c, const double *values, int64_t size, int32_t *codes) {
+  c->count = 0;
+  for (int64_t i = 0; i < size; i++) {
+    if (isnan(values[i])) {
+      codes[i] = -1;
+      continue;
+    }
+    c->key[c->count] = key_of(values[i]);
+    c->at[c->count++] = (int32_t)i;
+  }
+}
+
+/* Numbers the values as they appear; missing ones -1. Returns 0 when there are too many. */
+static int load_few(few *w, const double *values, int64_t size, int32_t *codes) {
+  w->count = 0;
+  for (int i = 0; i < SLOTS; i++) w->slot[i] = -1;
+  for (int64_t i = 0; i < size; i++) {
+    if (isnan(values[i])) {
+      codes[i] = -1;
+      continue;
+    }
+    uint64_t const key = key_of(values[i]);
+    uint32_t at = (uint32_t)(key * 0x9E3779B97F4A7C15u >> 54);
+    while (w->slot[at] >= 0 && w->key[w->slot[at]] != key) at = (at + 1) & (SLOTS - 1);
+    if (w->slot[at] < 0) {
+      if (w->count == FEW) return 0;
+      w->slot[at] = (int16_t)w->count;
+      w->key[w->count] = key;
+      w->weight[w->count++] = 0;
+    }
+    codes[i] = w->slot[at];
+    w->weight[w->slot[at]]++;
+  }
+  return 1;
+}
+
+/* Runs of the few values, in ascending order, with `zeros` more zeros. */
+static void sort_few(few *w, int64_t zeros, int with_zero, runs *r) {
+  uint64_t const zero = key_of(0.0);
+  int32_t order[FEW];
+  int open = with_zero;
+  for (int32_t i = 0; i < w->count; i++) {
+    int32_t j = i;
+    for (; j > 0 && w->key[order[j - 1]] > w->key[i]; j--) order[j] = order[j - 1];
+    order[j] = i;
+  }
+  r->count = 0;
+  for (int32_t i = 0; i <= w->count; i++) {
+    uint64_t const key = i < w->count ? w->key[order[i]] : UINT64_MAX;
+    if (open && key > zero) {
+      r->key[r->count] = zero;
+      r->weight[r->count++] = zeros;
+    }
+    open = open && key < zero;
+    if (i == w->count) break;
+    w->run[order[i]] = (int32_t)r->count;
+    r->key[r->count] = key;
+    r->weight[r->count++] = w->weight[order[i]] + (key == zero ? zeros : 0);
+  }
+}
+
+static rpo_status code_column(coder *k, int64_t col, column *c, const double *values,
                               rpo_error *err) {
-  coder *const k = context;
-  column *const c = &k->work[thread];
   int64_t const size = column_size(&k->e, col);
   int32_t *const codes = k->codes + (k->e.start == NULL ? col * size : k->e.start[col]);
-  (void)job;
-  if (k->like != NULL) return code_like(k, col, codes, err);
-  load_column(k, col, c, codes);
-  sort_column(c);
+  if (k->like != NULL) return code_like(k, col, values, codes, err);
+  note_column(k, col, values, size);
+  few w;
+  int const is_few = load_few(&w, values, size, codes);
+  if (!is_few) {
+    load_column(c, values, size, codes);
+    sort_column(c);
+  }
 
   int const listed_only = k->f->sparse;
   int64_t const zeros = k->f->rows - size;
   int const with_zero = listed_only || zeros > 0;
-  int64_t const most_runs = c->count + 1;
+  int64_t const most_runs = (is_few ? w.count : c->count) + 1;
   runs r = {0, rpo_new(most_runs, 8), rpo_new(most_runs, 8), rpo_new(most_runs, 8)};
   int32_t *const bin_of = rpo_new(most_runs, 4);
   rpo_status status = RPO_OK;
@@ -223,7 +286,11 @@ static rpo_status code_column(void *context, int64_t col, int thread, rpo_job *j
     status = rpo_fail_memory(err, "features");
     goto done;
   }
-  find_runs(c, zeros, with_zero, &r);
+  if (is_few) {
+    sort_few(&w, zeros, with_zero, &r);
+  } else {
+    find_runs(c, zeros, with_zero, &r);
+  }
   int64_t const most = k->max_bins > 0 ? k->max_bins : r.count;
   int64_t const bins = r.count == 0 ? 0 : group_runs(&r, most, listed_only, bin_of);
   k->bins[col] = bins;
@@ -233,13 +300,18 @@ static rpo_status code_column(void *context, int64_t col, int thread, rpo_job *j
     status = rpo_fail_memory(err, "features");
     goto done;
   }
-  for (int64_t i = 0, entry = 0; i < r.count; i++) {
+  for (int64_t i = 0; i < r.count; i++) {
     if (i == 0 || bin_of[i] != bin_of[i - 1]) k->low[col][bin_of[i]] = value_of(r.key[i]);
     k->high[col][bin_of[i]] = value_of(r.key[i]);
-    for (; entry < r.end[i]; entry++) codes[c->at[entry]] = bin_of[i];
   }
-  if (c->missing > 0) {
-    for (int64_t i = 0; i < size; i++) {
+  if (is_few) {
+    for (int32_t i = 0; i < w.count; i++) w.run[i] = bin_of[w.run[i]];
+    for (int64_t i = 0; i < size; i++) codes[i] = codes[i] < 0 ? (int32_t)bins : w.run[codes[i]];
+  } else {
+    for (int64_t i = 0, entry = 0; i < r.count; i++) {
+      for (; entry < r.end[i]; entry++) codes[c->at[entry]] = bin_of[i];
+    }
+    for (int64_t i = 0; k->missing[col] && i < size; i++) {
       if (codes[i] < 0) codes[i] = (int32_t)bins;
     }
   }
@@ -249,6 +321,33 @@ done:
   rpo_delete(r.end);
   rpo_delete(bin_of);
   return status;
+}
+
+static int64_t tile_columns(const rpo_features *f) {
+  int64_t const columns = TILE_VALUES / (f->rows + 1);
+  return columns < 1 ? 1 : columns < TILE ? columns : TILE;
+}
+
+/* A few neighbouring columns: read together, for a row-major X has them side by side. */
+static rpo_status code_columns(void *context, int64_t task, int thread, rpo_job *job,
+                               rpo_error *err) {
+  coder *const k = context;
+  column *const c = &k->work[thread];
+  int64_t const first = task * tile_columns(k->f), rows = k->f->rows;
+  int64_t const after = first + tile_columns(k->f);
+  int64_t const end = after < k->f->cols ? after : k->f->cols;
+  (void)job;
+  for (int64_t i = 0; k->e.start == NULL && i < rows; i++) {
+    for (int64_t j = first; j < end; j++) {
+      c->tile[(j - first) * rows + i] = rpo_dense_at(k->e.X, i, j);
+    }
+  }
+  for (int64_t j = first; j < end; j++) {
+    const double *const values =
+        k->e.start == NULL ? c->tile + (j - first) * rows : k->e.values + k->e.start[j];
+    RPO_TRY(code_column(k, j, c, values, err));
+  }
+  return RPO_OK;
 }
 
 /* ---- Collecting the non-zero entries by column ---- */
@@ -373,9 +472,9 @@ static rpo_status find_common_codes(coder *k, rpo_error *err) {
 
 /* Codes row after row, in tiles that stay in cache. */
 static void transpose(const rpo_features *f, void *out) {
-  enum { TILE = 64 };
-  for (int64_t i0 = 0; i0 < f->rows; i0 += TILE) {
-    int64_t const i1 = i0 + TILE < f->rows ? i0 + TILE : f->rows;
+  enum { SQUARE = 64 };
+  for (int64_t i0 = 0; i0 < f->rows; i0 += SQUARE) {
+    int64_t const i1 = i0 + SQUARE < f->rows ? i0 + SQUARE : f->rows;
     for (int64_t j = 0; j < f->cols; j++) {
       for (int64_t i = i0; i < i1; i++) {
         int32_t const code = rpo_code_at(f->codes, f->width, j * f->rows + i);
@@ -482,12 +581,17 @@ static rpo_status code_all(coder *k, const rpo_control *control, rpo_error *err)
     c->at = rpo_new(longest, 4);
     c->at2 = rpo_new(longest, 4);
     c->histogram = rpo_new(PASSES * DIGITS, 8);
+    if (k->e.start == NULL) {
+      c->tile = rpo_new(tile_columns(f) * f->rows, 8);
+      if (c->tile == NULL) return rpo_fail_memory(err, "features");
+    }
     if (c->histogram == NULL || c->key == NULL || c->key2 == NULL || c->at == NULL ||
         c->at2 == NULL) {
       return rpo_fail_memory(err, "features");
     }
   }
-  return rpo_run(control, f->cols, code_column, k, err);
+  int64_t const tasks = (f->cols + tile_columns(f) - 1) / tile_columns(f);
+  return rpo_run(control, tasks, code_columns, k, err);
 }
 
 static void coder_release(coder *k, const rpo_control *control) {
@@ -501,6 +605,7 @@ static void coder_release(coder *k, const rpo_control *control) {
     rpo_delete(k->work[t].at);
     rpo_delete(k->work[t].at2);
     rpo_delete(k->work[t].histogram);
+    rpo_delete(k->work[t].tile);
   }
   rpo_delete(k->work);
   rpo_delete(k->low);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "array.h"
+#include "balance.h"
+#include "by_class.h"
 #include "mem.h"
 #include "projection.h"
 #include "prune.h"
@@ -52,6 +54,8 @@ rpo_status rpo_weight_sums(const double *weight, int64_t rows, double **out, rpo
 typedef struct worker {
   rpo_grower *grower;
   double *weight;
+  double *sorted_weight; /* the same, class after class */
+  double *frequency;     /* by label: see balance.h */
 } worker;
 
 typedef struct fit {
@@ -59,12 +63,15 @@ typedef struct fit {
   rpo_grow_options grow;
   int64_t first_tree, trees, outputs, draws; /* draws 0: no bootstrap */
   double scale, alpha;
-  int whole; /* weights allow integer sums */
+  int64_t balance; /* an rpo_balance */
+  int whole;       /* weights allow integer sums */
   const double *weight;
+  const rpo_labels *labels; /* what the leaves hold */
   double *sums;
-  float *values;     /* of the features, for random cuts on sums */
-  rpo_target source; /* the caller's target, as read */
-  rpo_target shared; /* what all trees see, when they see the same */
+  float *values;       /* of the features, for random cuts on sums */
+  rpo_target source;   /* the caller's target, as read */
+  rpo_target shared;   /* what all trees see, when they see the same */
+  rpo_by_class sorted; /* the same, class after class, when that is faster */
   rpo_projection projection;
   int own; /* 1: a projection a tree (Algorithm 2) */
   worker *workers;
@@ -74,18 +81,39 @@ typedef struct fit {
 
 static rpo_status worker_start(const fit *f, worker *w, rpo_error *err) {
   if (w->grower != NULL) return RPO_OK;
-  RPO_TRY(rpo_grower_new(f->features, &f->grow, &w->grower, err));
+  const rpo_features *const features = f->grow.by_class ? &f->sorted.features : f->features;
+  RPO_TRY(rpo_grower_new(features, &f->grow, &w->grower, err));
   w->weight = rpo_new(f->features->rows, 8);
-  return w->weight == NULL ? rpo_fail_memory(err, "a tree") : RPO_OK;
+  if (f->grow.by_class) w->sorted_weight = rpo_new(f->features->rows, 8);
+  if (f->balance != RPO_BALANCE_NONE) w->frequency = rpo_new(f->labels->columns, 8);
+  if (w->weight == NULL || (f->grow.by_class && w->sorted_weight == NULL) ||
+      (f->balance != RPO_BALANCE_NONE && w->frequency == NULL)) {
+    return rpo_fail_memory(err, "a tree");
+  }
+  return RPO_OK;
 }
 
-static void tree_weights(const fit *f, int64_t number, double *weight) {
+static void tree_weights(const fit *f, int64_t number, const worker *w) {
   int64_t const rows = f->features->rows;
-  if (f->draws > 0) {
-    rpo_bootstrap(f->grow.seed, (uint64_t)number, f->draws, f->sums, rows, weight);
-  } else {
-    for (int64_t i = 0; i < rows; i++) weight[i] = f->weight == NULL ? 1.0 : f->weight[i];
+  if (f->draws == 0) {
+    for (int64_t i = 0; i < rows; i++) w->weight[i] = f->weight == NULL ? 1.0 : f->weight[i];
+    return;
   }
+  rpo_bootstrap(f->grow.seed, (uint64_t)number, f->draws, f->sums, rows, w->weight);
+  if (f->balance != RPO_BALANCE_NONE) {
+    rpo_balance_sample(f->labels, f->balance, w->frequency, w->weight);
+  }
+}
+
+/* Grows on rows that lie class after class, and gives them their numbers back. */
+static rpo_status grow_by_class(const fit *f, worker *w, int64_t number, rpo_job *job, int thread,
+                                rpo_tree *t, rpo_error *err) {
+  const int32_t *const order = f->sorted.order;
+  for (int64_t i = 0; i < f->features->rows; i++) w->sorted_weight[i] = w->weight[order[i]];
+  RPO_TRY(rpo_grower_run(w->grower, &f->shared, w->sorted_weight, f->whole, number, job, thread, t,
+                         err));
+  for (int64_t i = 0; i < t->n_rows; i++) t->rows[i] = order[t->rows[i]];
+  return RPO_OK;
 }
 
 /* Weights of the tree's rows in the order of its leaves; NULL when all are 1. */
@@ -111,14 +139,18 @@ static rpo_status grow_tree(void *context, int64_t task, int thread, rpo_job *jo
   rpo_status status;
   memset(&own, 0, sizeof own);
   RPO_GOTO(worker_start(f, w, err));
-  tree_weights(f, number, w->weight);
+  tree_weights(f, number, w);
   if (f->own) {
     rpo_projection projection = f->projection;
     projection.stream = (uint64_t)number;
     RPO_GOTO(rpo_project(&projection, f->outputs, &f->source, &own, err));
   }
-  RPO_GOTO(rpo_grower_run(w->grower, f->own ? &own : &f->shared, w->weight, f->whole, number, job,
-                          thread, t, err));
+  if (f->grow.by_class) {
+    RPO_GOTO(grow_by_class(f, w, number, job, thread, t, err));
+  } else {
+    RPO_GOTO(rpo_grower_run(w->grower, f->own ? &own : &f->shared, w->weight, f->whole, number, job,
+                            thread, t, err));
+  }
   for (int64_t i = 0; i < t->n_inner; i++)
     t->impurity[i] = (float)(f->scale * (double)t->impurity[i]);
   for (int64_t i = 0; i < t->n_leaves; i++) {
@@ -135,6 +167,7 @@ done:
 /* Whole weights whose sums of squares stay exact in 53 bits. */
 static int weights_are_whole(const fit *f, double largest_norm) {
   double total = 0.0;
+  if (f->balance != RPO_BALANCE_NONE) return 0;
   for (int64_t i = 0; i < f->features->rows; i++) {
     double const w = f->weight == NULL || f->draws > 0 ? 1.0 : f->weight[i];
     if (w != floor(w)) return 0;
@@ -173,7 +206,7 @@ static rpo_status prepare_target(fit *f, const rpo_matrix *target, const rpo_pro
 
 static int64_t no_limit(int64_t value) { return value > 0 ? value : INT64_MAX; }
 
-static void read_options(fit *f, const rpo_options *o, double total_weight) {
+static void read_options(fit *f, const rpo_options *o) {
   rpo_grow_options *const g = &f->grow;
   int64_t const p = f->features->cols;
   int64_t const k = rpo_option_whole(o, RPO_OPT_MAX_FEATURES);
@@ -187,7 +220,7 @@ static void read_options(fit *f, const rpo_options *o, double total_weight) {
   g->min_leaf = rpo_option_whole(o, RPO_OPT_MIN_SAMPLES_LEAF);
   g->max_leaves = rpo_option_whole(o, RPO_OPT_MAX_LEAF_NODES);
   g->max_features = k > 0 && k < p ? k : p;
-  g->min_leaf_weight = rpo_option_get(o, RPO_OPT_MIN_WEIGHT_FRACTION_LEAF) * total_weight;
+  g->min_leaf_share = rpo_option_get(o, RPO_OPT_MIN_WEIGHT_FRACTION_LEAF);
   g->min_decrease =
       f->scale > 0.0 ? rpo_option_get(o, RPO_OPT_MIN_IMPURITY_DECREASE) / f->scale : 0.0;
   g->random_cut = rpo_option_whole(o, RPO_OPT_RANDOM_CUT) != 0;
@@ -198,6 +231,8 @@ static void fit_release(fit *f, int threads) {
   for (int i = 0; f->workers != NULL && i < threads; i++) {
     rpo_grower_free(f->workers[i].grower);
     rpo_delete(f->workers[i].weight);
+    rpo_delete(f->workers[i].sorted_weight);
+    rpo_delete(f->workers[i].frequency);
   }
   for (int64_t t = 0; t < f->trees; t++) {
     if (f->tree != NULL) rpo_tree_release(&f->tree[t]);
@@ -210,10 +245,12 @@ static void fit_release(fit *f, int threads) {
   rpo_delete(f->values);
   rpo_target_release(&f->source);
   rpo_target_release(&f->shared);
+  rpo_by_class_release(&f->sorted);
 }
 
-static rpo_status pack(const fit *f, const rpo_labels *labels, int64_t outputs, int ratio,
-                       const double *fallback, rpo_forest **out, rpo_error *err) {
+static rpo_status pack(const fit *f, int64_t outputs, int ratio, const double *fallback,
+                       rpo_forest **out, rpo_error *err) {
+  const rpo_labels *const labels = f->labels;
   int64_t *const sampling = rpo_new(3 * f->trees, 8);
   if (sampling == NULL) return rpo_fail_memory(err, "the model");
   for (int64_t t = 0; t < f->trees; t++) {
@@ -239,9 +276,8 @@ static rpo_status pack(const fit *f, const rpo_labels *labels, int64_t outputs, 
 }
 
 static rpo_status check_fit(const rpo_features *features, const rpo_matrix *target,
-                            const rpo_matrix *labels, const double *weight, double *total,
-                            rpo_error *err) {
-  *total = 0.0;
+                            const rpo_matrix *labels, const double *weight, rpo_error *err) {
+  double total = 0.0;
   if (target->rows != features->rows) {
     return rpo_fail(err, RPO_EINVAL, "target has %lld rows, features have %lld",
                     (long long)target->rows, (long long)features->rows);
@@ -255,9 +291,9 @@ static rpo_status check_fit(const rpo_features *features, const rpo_matrix *targ
     if (!(w >= 0.0 && isfinite(w))) {
       return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g", w);
     }
-    *total += w;
+    total += w;
   }
-  if (!(*total > 0.0)) return rpo_fail(err, RPO_EINVAL, "weight: all weights are zero");
+  if (!(total > 0.0)) return rpo_fail(err, RPO_EINVAL, "weight: all weights are zero");
   return RPO_OK;
 }
 
@@ -269,7 +305,6 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
   fit f;
   rpo_labels leaf_labels;
   rpo_status status;
-  double total;
   memset(&f, 0, sizeof f);
   memset(&leaf_labels, 0, sizeof leaf_labels);
   if (options == NULL || features == NULL || out == NULL) {
@@ -290,25 +325,30 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
   if (ratio && (labels->cols % 2 != 0 || fallback == NULL)) {
     return rpo_fail(err, RPO_EINVAL, "label_ratio needs 2d columns of labels and a fallback");
   }
-  RPO_TRY(check_fit(features, target, labels, weight, &total, err));
+  RPO_TRY(check_fit(features, target, labels, weight, err));
 
   f.features = features;
   f.weight = weight;
-  read_options(&f, options, total);
+  read_options(&f, options);
   int const threads = rpo_threads(control, f.trees);
   if (rpo_option_whole(options, RPO_OPT_BOOTSTRAP) != 0) {
     int64_t const draws = rpo_option_whole(options, RPO_OPT_MAX_SAMPLES);
     f.draws = draws > 0 ? draws : features->rows;
-    f.grow.min_leaf_weight =
-        rpo_option_get(options, RPO_OPT_MIN_WEIGHT_FRACTION_LEAF) * (double)f.draws;
     RPO_GOTO(rpo_weight_sums(weight, features->rows, &f.sums, err));
   }
+  RPO_GOTO(rpo_labels_new(labels, &leaf_labels, err));
+  f.labels = &leaf_labels;
+  if (f.draws > 0) f.balance = rpo_option_whole(options, RPO_OPT_BALANCE);
+  if (f.balance != RPO_BALANCE_NONE) RPO_GOTO(rpo_balance_check(&leaf_labels, f.balance, err));
   RPO_GOTO(prepare_target(&f, target, projection, err));
   if (f.grow.random_cut && (f.own || f.shared.z != NULL)) {
     RPO_GOTO(rpo_decode(features, &f.values, err));
     f.grow.values = f.values;
   }
-  RPO_GOTO(rpo_labels_new(labels, &leaf_labels, err));
+  if (!f.own && rpo_by_class_pays(features, &f.shared, f.whole, &f.grow)) {
+    RPO_GOTO(rpo_by_class_sort(features, &f.shared, &f.sorted, err));
+    f.grow.by_class = 1;
+  }
   f.workers = rpo_new_zero(threads, (int64_t)sizeof *f.workers);
   f.tree = rpo_new_zero(f.trees, (int64_t)sizeof *f.tree);
   f.row_weight = rpo_new_zero(f.trees, (int64_t)sizeof *f.row_weight);
@@ -317,7 +357,7 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
     goto done;
   }
   RPO_GOTO(rpo_run(control, f.trees, grow_tree, &f, err));
-  RPO_GOTO(pack(&f, &leaf_labels, labels->cols / (ratio ? 2 : 1), ratio, fallback, out, err));
+  RPO_GOTO(pack(&f, labels->cols / (ratio ? 2 : 1), ratio, fallback, out, err));
 done:
   rpo_labels_release(&leaf_labels);
   fit_release(&f, threads);

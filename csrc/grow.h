@@ -10,12 +10,13 @@ typedef struct rpo_grow_options {
   uint64_t seed;
   int64_t max_depth; /* INT64_MAX: no limit */
   int64_t min_split, min_leaf;
-  int64_t max_leaves;     /* 0: depth first */
-  int64_t max_features;   /* k, 1 .. features */
-  double min_leaf_weight; /* absolute */
-  double min_decrease;    /* of the sum of variances, times weight / total weight */
+  int64_t max_leaves;    /* 0: depth first */
+  int64_t max_features;  /* k, 1 .. features */
+  double min_leaf_share; /* of the tree's total weight */
+  double min_decrease;   /* of the sum of variances, times weight / total weight */
   int random_cut;
   int draw_non_constant;
+  int by_class;        /* rows lie class after class, and most features have few values */
   const float *values; /* random cuts: the features' values, row after row; NULL: decode them */
 } rpo_grow_options;
 

@@ -49,7 +49,6 @@ void rpo_grower_free(rpo_grower *g) {
   rpo_delete(g->samples);
   rpo_delete(g->position);
   rpo_delete(g->scratch);
-  rpo_delete(g->in_side);
   rpo_delete(g->side);
   rpo_delete(g->side_whole);
   rpo_delete(g->permutation);
@@ -60,11 +59,23 @@ void rpo_grower_free(rpo_grower *g) {
   rpo_delete(g->keys2);
   rpo_delete(g->slot);
   rpo_delete(g->best_rows);
+  rpo_delete(g->lanes);
   rpo_delete(g->bits);
   rpo_delete(g->entries);
   rpo_delete(g->block_codes);
   rpo_delete(g->heap);
   rpo_delete(g);
+}
+
+/* By rest and code: the lanes (cuts) that rows of the code belong to. */
+static void fill_lanes(uint32_t *lanes) {
+  for (int32_t rest = -1; rest < RPO_CUTS; rest++) {
+    for (int32_t c = 0; c < RPO_CUTS; c++) {
+      for (int32_t t = 0; t < RPO_CUTS; t++) {
+        *lanes++ = (c < rest ? c <= t && t < rest : rest < t && t <= c) ? UINT32_MAX : 0u;
+      }
+    }
+  }
 }
 
 rpo_status rpo_grower_new(const rpo_features *f, const rpo_grow_options *options, rpo_grower **out,
@@ -78,7 +89,6 @@ rpo_status rpo_grower_new(const rpo_features *f, const rpo_grow_options *options
   g->samples = rpo_new(f->rows, 4);
   g->position = rpo_new(f->rows, 4);
   g->scratch = rpo_new(f->rows, 4);
-  g->in_side = rpo_new_zero(f->rows, 1);
   g->permutation = rpo_new(f->cols, 4);
   g->swaps = rpo_new(f->cols, 4);
   g->drawn = rpo_new(f->cols, 4);
@@ -89,11 +99,19 @@ rpo_status rpo_grower_new(const rpo_features *f, const rpo_grow_options *options
   g->best_rows = rpo_new(f->rows, 4);
   g->bits = rpo_new_zero(f->cols, 8);
   if (g->whole_weight == NULL || g->samples == NULL || g->position == NULL || g->scratch == NULL ||
-      g->in_side == NULL || g->permutation == NULL || g->swaps == NULL || g->drawn == NULL ||
-      g->no_hit == NULL || g->keys == NULL || g->keys2 == NULL || g->slot == NULL ||
-      g->best_rows == NULL || g->bits == NULL) {
+      g->permutation == NULL || g->swaps == NULL || g->drawn == NULL || g->no_hit == NULL ||
+      g->keys == NULL || g->keys2 == NULL || g->slot == NULL || g->best_rows == NULL ||
+      g->bits == NULL) {
     rpo_grower_free(g);
     return rpo_fail_memory(err, "a tree");
+  }
+  if (options->by_class) {
+    g->lanes = rpo_new((RPO_CUTS + 1) * RPO_CUTS * RPO_CUTS, 4);
+    if (g->lanes == NULL) {
+      rpo_grower_free(g);
+      return rpo_fail_memory(err, "a tree");
+    }
+    fill_lanes(g->lanes);
   }
   for (int64_t j = 0; j < f->cols; j++) g->permutation[j] = (int32_t)j;
   rpo_fill_no_hit(f->cols, options->max_features, g->no_hit);
@@ -162,10 +180,7 @@ static int kind_of(const rpo_target *t, int whole) {
     }
   }
   if (!whole || t->value != NULL) return RPO_KIND_REAL;
-  for (int64_t i = 0; i < t->rows; i++) {
-    if (t->start[i] != i) return RPO_KIND_WHOLE;
-  }
-  return t->start[t->rows] == t->rows ? RPO_KIND_CLASSES : RPO_KIND_WHOLE;
+  return rpo_target_is_classes(t) ? RPO_KIND_CLASSES : RPO_KIND_WHOLE;
 }
 
 /* Room for the target's sums, kept while the target's shape stays. */
@@ -287,6 +302,7 @@ rpo_status rpo_grower_run(rpo_grower *g, const rpo_target *target, const double 
     g->position[i] = (int32_t)rows;
     g->samples[rows++] = (int32_t)i;
   }
+  g->min_leaf_weight = g->o.min_leaf_share * g->total_weight;
   RPO_TRY(rpo_kernels_pick()->grow(g, rows, rpo_mix((uint64_t)tree)));
   return finish(g, rows, out, err);
 }

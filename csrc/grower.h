@@ -4,6 +4,8 @@
 #include "grow.h"
 
 #define RPO_BLOCK 64 /* rows of a small node: one bit each */
+#define RPO_CUTS \
+  16 /* values of a feature whose cuts are all summed at once, when rows have one class */
 
 /* Kinds of target as the loops see them: sums by the width of a padded row, labels by their values. */
 typedef enum rpo_kind {
@@ -63,13 +65,12 @@ struct rpo_grower {
   int32_t *whole_weight; /* by row, when sums are integers */
   int kind;              /* rpo_kind */
   int whole;             /* 1: integer sums */
-  double total_weight;
+  double total_weight, min_leaf_weight;
   rpo_node *nodes;
   int64_t n_nodes, node_room;
   int32_t *samples;  /* rows, a node's side by side */
   int32_t *position; /* by row: its place in samples */
   int32_t *scratch;  /* rows */
-  uint8_t *in_side;  /* by row: 1 in the side being moved; 0 between splits */
   rpo_frame frames[RPO_FRAMES];
   int64_t frame_width; /* room in a frame's sums */
   double *side;        /* one side's sums */
@@ -85,6 +86,8 @@ struct rpo_grower {
   int32_t *slot; /* by feature: candidate + 1, 0 when not drawn */
   int64_t *slot_start;
   int32_t *best_rows; /* rows of the best split's listed side */
+  /* one class a row (loop_classes.h) */
+  uint32_t *lanes; /* (1 + rest) x code x RPO_CUTS: the cuts a code lies beyond, as masks */
   /* small nodes */
   uint64_t *bits; /* by feature */
   rpo_entry *entries;
@@ -107,7 +110,7 @@ rpo_status rpo_grower_entry_room(rpo_grower *g, int64_t entries, int64_t codes);
 
 /* True when the work since the last look was enough to look again, and the caller wants to stop. */
 static inline int rpo_grower_poll(rpo_grower *g) {
-  if (g->job->stop) return 1;
+  if (rpo_stopped(g->job)) return 1;
   if (g->work < 100000) return 0;
   g->work = 0;
   return rpo_poll(g->job, g->thread);

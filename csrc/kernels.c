@@ -43,10 +43,42 @@ static void add_columns(const double *phi, int64_t stride, const int32_t *index,
   }
 }
 
+enum { COUNT_BLOCK = 1024 }; /* scores that stay in the nearest cache */
+
+static void count_passed(const double *x, int64_t n, const double *step, int64_t steps,
+                         int64_t *count) {
+  memset(count, 0, (size_t)steps * sizeof *count);
+  for (int64_t from = 0; from < n; from += COUNT_BLOCK) {
+    int64_t const to = n - from < COUNT_BLOCK ? n : from + COUNT_BLOCK;
+    int64_t i = 0;
+    for (; i + 4 <= steps; i += 4) {
+      double const s0 = step[i], s1 = step[i + 1], s2 = step[i + 2], s3 = step[i + 3];
+      int64_t n0 = 0, n1 = 0, n2 = 0, n3 = 0;
+      for (int64_t j = from; j < to; j++) {
+        n0 += x[j] >= s0;
+        n1 += x[j] >= s1;
+        n2 += x[j] >= s2;
+        n3 += x[j] >= s3;
+      }
+      count[i] += n0;
+      count[i + 1] += n1;
+      count[i + 2] += n2;
+      count[i + 3] += n3;
+    }
+    for (; i < steps; i++) {
+      double const s0 = step[i];
+      int64_t n0 = 0;
+      for (int64_t j = from; j < to; j++) n0 += x[j] >= s0;
+      count[i] += n0;
+    }
+  }
+}
+
 #define NAME_(isa) rpo_kernels_##isa
 #define NAME(isa) NAME_(isa)
 #define TEXT_(isa) #isa
 #define TEXT(isa) TEXT_(isa)
 
 extern const rpo_kernels NAME(RPO_ISA);
-const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA), grow, leaves_of_rows, add_columns};
+const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA),  HAVE_LANES,  grow,
+                                   leaves_of_rows, add_columns, count_passed};

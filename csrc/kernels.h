@@ -33,6 +33,7 @@ static inline double rpo_sparse_at(const uint64_t *set, const int64_t *before, c
 
 typedef struct rpo_kernels {
   const char *name;
+  int has_lanes; /* 1: compiled with loop_classes.h */
   /* Grows the tree in g->samples[0 .. rows). */
   rpo_status (*grow)(rpo_grower *g, int64_t rows, uint64_t path);
   /* Leaf of each of a block of rows in one tree. */
@@ -40,6 +41,9 @@ typedef struct rpo_kernels {
   /* z += sum over the entries of y[j] times column j of phi; columns are `stride` apart. */
   void (*add_columns)(const double *phi, int64_t stride, const int32_t *index, const double *y,
                       int64_t entries, double *z);
+  /* By step, how many of n scores are at least as large. */
+  void (*count_passed)(const double *x, int64_t n, const double *step, int64_t steps,
+                       int64_t *count);
 } rpo_kernels;
 
 const rpo_kernels *rpo_kernels_pick(void);

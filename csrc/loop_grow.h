@@ -9,7 +9,7 @@ static int node_is_leaf(rpo_grower *g, const rpo_frame *frame, int32_t id, const
   double const impurity = frame_impurity(g, frame, rows, n);
   node->impurity = impurity < 0.0 ? 0.0 : impurity;
   return impurity < 0.0 || depth >= g->o.max_depth || n < g->o.min_split || n < 2 * g->o.min_leaf ||
-         frame->weight < 2.0 * g->o.min_leaf_weight;
+         frame->weight < 2.0 * g->min_leaf_weight;
 }
 
 static double split_gain(const rpo_grower *g, const rpo_frame *frame, const best_split *best) {

@@ -46,6 +46,8 @@ static inline int reads_rows(const rpo_features *f, int64_t node) {
   return node * f->cols * f->width <= 1 << 19;
 }
 
+#include "loop_classes.h"
+
 #define GATHER(type)                                           \
   do {                                                         \
     const type *const code = (const type *)codes;              \
@@ -87,8 +89,6 @@ static int try_pair(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, 
   best->above = a < b ? b : a;
   best->side_left = 1;
   best->missing_left = best->above == bins ? 0 : -1;
-  best->side_rows = 1;
-  g->best_rows[0] = a < b ? rows[0] : rows[1];
   if (best->above == bins) best->below = bins - 1;
   if (best->above == bins) {
     best->threshold = INFINITY;
@@ -101,11 +101,14 @@ static int try_pair(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, 
 
 /* Whether a node of two rows may be split at all, and how is a matter of taste. */
 static int is_free_pair(const rpo_grower *g, int64_t node) {
-  return node == 2 && g->o.min_leaf == 1 && g->o.min_leaf_weight == 0.0;
+  return node == 2 && g->o.min_leaf == 1 && g->min_leaf_weight == 0.0;
 }
 
+enum { BY_VALUE = -1 }; /* a best cut's `below` where values were compared, not codes */
+
 /* Extra-trees on sums: one pass over the codes, or over the values where they are at hand, one over the
- * rows, in which rows of the right side count nothing; no list is made unless the cut wins. */
+ * rows, in which rows of the right side count nothing;
+ * no list is made. */
 ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,
                                 const int32_t *rows, const uint8_t *left, int64_t node) {
   side a;
@@ -122,7 +125,7 @@ ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,
 }
 
 static void try_left(rpo_grower *g, const rpo_frame *frame, const int32_t *rows,
-                     const uint8_t *left, int64_t node, int32_t feature, double cut,
+                     const uint8_t *left, int64_t node, int32_t feature, int32_t below, double cut,
                      best_split *best) {
   double score = -INFINITY;
   FOR_KIND(g, if (is_sums(kind)) score = score_left(kind, g, frame, rows, left, node))
@@ -130,13 +133,10 @@ static void try_left(rpo_grower *g, const rpo_frame *frame, const int32_t *rows,
   best->score = score;
   best->feature = feature;
   best->threshold = cut;
+  best->below = below;
   best->above = -1;
   best->side_left = 1;
   best->missing_left = -1;
-  best->side_rows = 0;
-  for (int64_t i = 0; i < node; i++) {
-    if (left[i]) g->best_rows[best->side_rows++] = rows[i];
-  }
 }
 
 /* Small nodes of float32 values: nothing needs decoding. Returns 1 when the feature is constant. */
@@ -157,7 +157,7 @@ static int try_random_values(rpo_grower *g, const rpo_frame *frame, const int32_
   float cut = (float)((double)least + u * ((double)most - (double)least));
   if (!(cut < most)) cut = least;
   for (int64_t i = 0; i < node; i++) left[i] = own[i] <= cut;
-  try_left(g, frame, rows, left, node, feature, (double)cut, best);
+  try_left(g, frame, rows, left, node, feature, BY_VALUE, (double)cut, best);
   return 0;
 }
 
@@ -193,7 +193,7 @@ static int try_random_codes(rpo_grower *g, const rpo_frame *frame, const int32_t
   double cut = draw_cut(g, feature, least, most, path);
   int32_t const below = code_below(g, feature, least, most, &cut);
   for (int64_t i = 0; i < node; i++) left[i] = own[i] <= below;
-  try_left(g, frame, rows, left, node, feature, cut, best);
+  try_left(g, frame, rows, left, node, feature, below, cut, best);
   return 0;
 }
 
@@ -203,6 +203,13 @@ static int try_random_sums(rpo_grower *g, const rpo_frame *frame, const int32_t 
     return try_random_values(g, frame, rows, node, feature, path, best);
   }
   return try_random_codes(g, frame, rows, node, feature, path, best);
+}
+
+static int try_feature_of(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t node,
+                          int32_t feature, uint64_t path, best_split *best) {
+  row_list l = new_list(g, feature, node, g->keys);
+  gather_dense(g, rows, &l);
+  return try_feature(g, frame, &l, path, best);
 }
 
 static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t node,
@@ -223,9 +230,7 @@ static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, i
     if (random_sums) {
       constant = try_random_sums(g, frame, rows, node, feature, path, best);
     } else {
-      row_list l = new_list(g, feature, node, g->keys);
-      gather_dense(g, rows, &l);
-      constant = try_feature(g, frame, &l, path, best);
+      constant = try_feature_of(g, frame, rows, node, feature, path, best);
     }
     if (constant) {
       frame->constant[feature] = 1;
@@ -324,15 +329,18 @@ static void search(rpo_grower *g, rpo_frame *frame, int32_t start, int64_t node,
   *best = none;
   if (g->f->sparse) {
     search_sparse(g, frame, start, node, path, best);
+  } else if (g->o.by_class && frame->square < 4294967296.0 && !is_free_pair(g, node)) {
+    search_classes(g, frame, g->samples + start, node, path, best);
   } else {
     search_dense(g, frame, g->samples + start, node, path, best);
   }
 }
 
-/* Rows of the best split's saved side to their end of the node; returns where the right begins.
+/* Rows of the left side to the front of the node; returns where the right begins.
  *
- * Sparse features: the side's rows change places with others, at a cost that does not grow with the
- * node. Dense ones: rows keep their order, so that large nodes read columns from top to bottom. */
+ * Sparse features: the saved side's rows change places with others, at a cost that does not grow with
+ * the node. Dense ones: by code; rows keep their order, so that large nodes read columns from top to
+ * bottom. */
 static int32_t partition_sparse(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
   int32_t const count = (int32_t)best->side_rows;
   int32_t const to = best->side_left ? start : end - count;
@@ -349,19 +357,39 @@ static int32_t partition_sparse(rpo_grower *g, int32_t start, int32_t end, const
   return best->side_left ? start + count : to;
 }
 
+#define DIVIDE(type, table, row_step, goes_left)           \
+  do {                                                     \
+    const type *const own = (const type *)(table) + first; \
+    for (int32_t i = start; i < end; i++) {                \
+      int32_t const row = g->samples[i];                   \
+      type const v = own[row * (row_step)];                \
+      int const to_left = (goes_left);                     \
+      g->samples[left] = row;                              \
+      g->scratch[right] = row;                             \
+      left += to_left;                                     \
+      right += !to_left;                                   \
+    }                                                      \
+  } while (0)
+
 static int32_t partition_dense(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
+  const rpo_features *const f = g->f;
+  int const small = reads_rows(f, end - start);
+  const void *const codes = small ? f->row_codes : f->codes;
+  int64_t const step = small || best->below == BY_VALUE ? f->cols : 1;
+  int64_t const first = step > 1 ? best->feature : (int64_t)best->feature * f->rows;
+  int32_t const below = best->below;
+  int32_t const joins = best->missing_left == 1 ? rpo_bins(f, best->feature) : -1;
   int32_t left = start, right = 0;
-  for (int64_t i = 0; i < best->side_rows; i++) g->in_side[g->best_rows[i]] = 1;
-  for (int32_t i = start; i < end; i++) {
-    int32_t const row = g->samples[i];
-    int const goes_left = g->in_side[row] == best->side_left;
-    g->samples[left] = row;
-    g->scratch[right] = row;
-    left += goes_left;
-    right += !goes_left;
+  if (below == BY_VALUE) {
+    DIVIDE(float, g->o.values, step, (double)v <= best->threshold);
+  } else if (f->width == 1) {
+    DIVIDE(uint8_t, codes, step, v <= below || v == joins);
+  } else if (f->width == 2) {
+    DIVIDE(uint16_t, codes, step, v <= below || v == joins);
+  } else {
+    DIVIDE(int32_t, codes, step, v <= below || v == joins);
   }
   memcpy(g->samples + left, g->scratch, (size_t)right * sizeof *g->samples);
-  for (int64_t i = 0; i < best->side_rows; i++) g->in_side[g->best_rows[i]] = 0;
   return left;
 }
 

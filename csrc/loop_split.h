@@ -9,7 +9,7 @@ typedef struct best_split {
   double threshold;     /* random cuts: the value drawn */
   int32_t feature;      /* -1: none yet */
   int32_t below, above; /* the codes the cut lies between */
-  int64_t side_rows;    /* rows in g->best_rows: one whole side */
+  int64_t side_rows;    /* sparse: rows in g->best_rows, one whole side */
   int side_left;        /* 1: they go left */
   int missing_left;     /* -1: no missing value in the node */
 } best_split;
@@ -70,7 +70,7 @@ static uint64_t *sort_by_code(uint64_t *keys, uint64_t *spare, int64_t count, in
 static inline int side_allowed(const rpo_grower *g, const rpo_frame *frame, int64_t node,
                                const side_sums *s) {
   return s->rows >= g->o.min_leaf && node - s->rows >= g->o.min_leaf &&
-         s->weight >= g->o.min_leaf_weight && frame->weight - s->weight >= g->o.min_leaf_weight;
+         s->weight >= g->min_leaf_weight && frame->weight - s->weight >= g->min_leaf_weight;
 }
 
 /* Whether a side beats the best so far; if so it becomes it, its rows to be saved by the caller. */
@@ -98,8 +98,10 @@ ALWAYS_INLINE void side_clear(int kind, rpo_grower *g, const uint64_t *keys, int
   for (int64_t i = 0; i < count; i++) side_clear_row(kind, g, key_row(keys[step * i]));
 }
 
+/* Sparse features only: dense rows are told apart by their codes. */
 static void save_rows(rpo_grower *g, const uint64_t *keys, int64_t count, int step,
                       best_split *best) {
+  if (!g->f->sparse) return;
   for (int64_t i = 0; i < count; i++) g->best_rows[best->side_rows++] = key_row(keys[step * i]);
 }
 

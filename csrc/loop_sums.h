@@ -244,8 +244,29 @@ static inline void frame_add_row(rpo_grower *g, rpo_frame *frame, int32_t row, i
   frame->weight += w;
 }
 
+/* One class a row: all in integers. */
+static void frame_add_classes(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t count,
+                              int sign) {
+  const int32_t *const class = g->t->index;
+  int32_t *const sum = frame->whole;
+  int64_t change = 0, weight = 0;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t const w = sign * g->whole_weight[rows[i]], before = sum[class[rows[i]]];
+    change += (2 * before + w) * w;
+    weight += w;
+    sum[class[rows[i]]] = (int32_t)(before + w);
+  }
+  frame->square += (double)change;
+  frame->norm += (double)weight;
+  frame->weight += (double)weight;
+}
+
 static void frame_add(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t count,
                       int sign) {
+  if (g->kind == RPO_KIND_CLASSES) {
+    frame_add_classes(g, frame, rows, count, sign);
+    return;
+  }
   for (int64_t i = 0; i < count; i++) frame_add_row(g, frame, rows[i], sign);
   if (g->t->z != NULL) frame->square = dot(frame->sum, frame->sum, g->t->stride);
 }
@@ -255,6 +276,8 @@ static void frame_clear(rpo_grower *g, rpo_frame *frame, const int32_t *rows, in
   const rpo_target *const t = g->t;
   if (t->z != NULL) {
     memset(frame->sum, 0, (size_t)t->stride * sizeof(double));
+  } else if (g->kind == RPO_KIND_CLASSES) {
+    for (int64_t i = 0; i < count; i++) frame->whole[t->index[rows[i]]] = 0;
   } else {
     for (int64_t i = 0; i < count; i++) {
       for (int64_t e = t->start[rows[i]]; e < t->start[rows[i] + 1]; e++) {

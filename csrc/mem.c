@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef RPO_TEST_HOOKS
+#include "par.h"
+#endif
+
 #define ALIGNMENT 64
 
 #ifdef RPO_TEST_HOOKS
@@ -10,9 +14,10 @@ int64_t rpo_mem_fail_after = -1;
 int64_t rpo_mem_live = 0;
 
 static int test_allows(void) {
-  if (rpo_mem_fail_after == 0) return 0;
-  if (rpo_mem_fail_after > 0) rpo_mem_fail_after--;
-  rpo_mem_live++;
+  int64_t const left = rpo_add(&rpo_mem_fail_after, 0);
+  if (left == 0) return 0;
+  if (left > 0) (void)rpo_add(&rpo_mem_fail_after, -1);
+  (void)rpo_add(&rpo_mem_live, 1);
   return 1;
 }
 #endif
@@ -29,7 +34,7 @@ static void *allocate(int64_t count, int64_t size, int zero) {
   char *const raw = zero ? calloc(1, (size_t)total) : malloc((size_t)total);
   if (raw == NULL) {
 #ifdef RPO_TEST_HOOKS
-    rpo_mem_live--;
+    (void)rpo_add(&rpo_mem_live, -1);
 #endif
     return NULL;
   }
@@ -55,7 +60,7 @@ void *rpo_grow(void *block, int64_t used, int64_t count, int64_t size) {
 void rpo_delete(void *block) {
   if (block == NULL) return;
 #ifdef RPO_TEST_HOOKS
-  rpo_mem_live--;
+  (void)rpo_add(&rpo_mem_live, -1);
 #endif
   void *raw;
   memcpy(&raw, (char *)block - sizeof(void *), sizeof(void *));

@@ -32,6 +32,9 @@ static const rpo_option_row table[RPO_OPTION_COUNT] = {
     {RPO_OPT_BOOTSTRAP, 1, "bootstrap", 0, 0, 1, "1: each tree sees rows drawn with replacement"},
     {RPO_OPT_MAX_SAMPLES, 1, "max_samples", 0, 0, WHOLE,
      "draws of a bootstrap; 0: as many as rows"},
+    {RPO_OPT_BALANCE, 1, "balance", 0, 0, 2,
+     "class weights from each bootstrap sample: 1: of classes, 2: of labels, multiplied "
+     "(rpo_balance)"},
     {RPO_OPT_LABEL_RATIO, 1, "label_ratio", 0, 0, 1,
      "1: labels are d numerators, then d denominators; predictions are their ratio"},
 };

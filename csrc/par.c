@@ -69,8 +69,27 @@ int rpo_threads(const rpo_control *control, int64_t tasks) {
 #endif
 }
 
+int64_t rpo_add(int64_t *counter, int64_t by) {
+  int64_t value;
+#ifdef _OPENMP
+#pragma omp atomic capture
+#endif
+  {
+    value = *counter;
+    *counter += by;
+  }
+  return value;
+}
+
+static void stop(rpo_job *job) {
+#ifdef _OPENMP
+#pragma omp atomic write
+#endif
+  job->stop = 1;
+}
+
 int rpo_poll(rpo_job *job, int thread) {
-  if (job->stop) return 1;
+  if (rpo_stopped(job)) return 1;
   const rpo_control *const control = job->control;
   if (thread != 0 || control == NULL || control->progress == NULL) return 0;
   double const now = rpo_now();
@@ -81,37 +100,29 @@ int rpo_poll(rpo_job *job, int thread) {
 #pragma omp atomic read
 #endif
   done = job->done;
-  if (control->progress(control->user, done, job->total) != 0) job->stop = 1;
-  return job->stop;
-}
-
-static int64_t take(int64_t *counter) {
-  int64_t value;
-#ifdef _OPENMP
-#pragma omp atomic capture
-#endif
-  value = (*counter)++;
-  return value;
+  if (control->progress(control->user, done, job->total) == 0) return 0;
+  stop(job);
+  return 1;
 }
 
 /* Not a critical section: a named one exports a symbol that is not ours. */
 static void keep_first_error(rpo_job *job, rpo_status status, const rpo_error *error) {
-  if (take(&job->failed) == 0) {
+  if (rpo_add(&job->failed, 1) == 0) {
     job->status = status;
     job->error = *error;
   }
-  job->stop = 1;
+  stop(job);
 }
 
 static void work(rpo_job *job, rpo_task_fn run, void *context, int thread) {
   for (;;) {
     if (rpo_poll(job, thread)) break;
-    int64_t const task = take(&job->next);
+    int64_t const task = rpo_add(&job->next, 1);
     if (task >= job->total) break;
     rpo_error error = {RPO_OK, 0, {0}};
     rpo_status const status = run(context, task, thread, job, &error);
     if (status != RPO_OK) keep_first_error(job, status, &error);
-    (void)take(&job->done);
+    (void)rpo_add(&job->done, 1);
   }
 }
 

@@ -15,11 +15,24 @@ struct rpo_job {
   int64_t total;              /* tasks, as told to progress */
   int64_t next, done, failed; /* shared counters */
   int threads;
-  volatile int stop; /* set once, on error or cancel: everybody leaves */
+  int stop; /* set once, on error or cancel: everybody leaves; read by rpo_stopped */
   double last_poll;
   rpo_status status;
   rpo_error error;
 };
+
+/* True once everybody should leave. As cheap as a plain reading, but no data race. */
+static inline int rpo_stopped(const rpo_job *job) {
+  int stop;
+#ifdef _OPENMP
+#pragma omp atomic read
+#endif
+  stop = job->stop;
+  return stop;
+}
+
+/* Adds to a counter that threads share; returns what it was. */
+int64_t rpo_add(int64_t *counter, int64_t by);
 
 double rpo_now(void); /* seconds on a clock that only goes forward */
 

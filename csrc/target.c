@@ -155,6 +155,14 @@ rpo_status rpo_target_new(const rpo_matrix *Y, int centred, rpo_target *out, rpo
   return Y->format == RPO_DENSE ? read_dense(Y, centred, out, err) : read_sparse(Y, out, err);
 }
 
+int rpo_target_is_classes(const rpo_target *t) {
+  if (t->z != NULL || t->value != NULL || t->start[t->rows] != t->rows) return 0;
+  for (int64_t i = 0; i < t->rows; i++) {
+    if (t->start[i] != i) return 0;
+  }
+  return 1;
+}
+
 int rpo_target_is_small(const rpo_target *t) {
   return t->width <= 8 || (double)t->width * (double)t->rows <= 4.0 * (double)t->start[t->rows];
 }

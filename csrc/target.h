@@ -25,6 +25,8 @@ rpo_status rpo_target_new(const rpo_matrix *Y, int centred, rpo_target *out, rpo
 rpo_status rpo_target_spread(const rpo_target *labels, rpo_target *out, rpo_error *err);
 /* True when walking dense rows costs less than walking entries. */
 int rpo_target_is_small(const rpo_target *labels);
+/* True when every row has one label, of value 1. */
+int rpo_target_is_classes(const rpo_target *target);
 /* Doubles from row to row of m columns. */
 int64_t rpo_target_stride(int64_t m);
 /* Empty sums of m columns: z to be filled, then rpo_target_norms. */

@@ -1,81 +1,28 @@
 /* The best k outputs of each row, in memory and time that follow the labels a row meets. */
 #include "readout.h"
-
-/* A heap of the best so far, the worst of them on top; ties go to the lower output. */
-typedef struct best {
-  int64_t k, kept;
-  double *score;
-  int64_t *output;
-} best;
-
-static int worse(const best *b, int64_t i, int64_t j) {
-  return b->score[i] < b->score[j] || (b->score[i] == b->score[j] && b->output[i] > b->output[j]);
-}
-
-static void swap(best *b, int64_t i, int64_t j) {
-  double const score = b->score[i];
-  int64_t const output = b->output[i];
-  b->score[i] = b->score[j];
-  b->output[i] = b->output[j];
-  b->score[j] = score;
-  b->output[j] = output;
-}
-
-static void sink(best *b, int64_t i, int64_t count) {
-  for (;;) {
-    int64_t least = i;
-    for (int64_t child = 2 * i + 1; child <= 2 * i + 2 && child < count; child++) {
-      if (worse(b, child, least)) least = child;
-    }
-    if (least == i) return;
-    swap(b, i, least);
-    i = least;
-  }
-}
-
-static void keep(best *b, double score, int64_t output) {
-  if (b->kept < b->k) {
-    int64_t i = b->kept++;
-    b->score[i] = score;
-    b->output[i] = output;
-    for (; i > 0 && worse(b, i, (i - 1) / 2); i = (i - 1) / 2) swap(b, i, (i - 1) / 2);
-    return;
-  }
-  if (score < b->score[0] || (score == b->score[0] && output > b->output[0])) return;
-  b->score[0] = score;
-  b->output[0] = output;
-  sink(b, 0, b->kept);
-}
-
-/* The worst leaves first and goes last. */
-static void sort(best *b) {
-  for (int64_t count = b->kept - 1; count > 0; count--) {
-    swap(b, 0, count);
-    sink(b, 0, count);
-  }
-}
+#include "topk.h"
 
 /* Scores of all outputs, for dense labels. */
-static void keep_all(const rpo_forest *m, int64_t count, double *sum, best *b) {
+static void keep_all(const rpo_forest *m, int64_t count, double *sum, rpo_best *b) {
   rpo_finish_row(m, sum, count, sum);
-  for (int64_t j = 0; j < m->outputs; j++) keep(b, sum[j], j);
+  for (int64_t j = 0; j < m->outputs; j++) rpo_keep(b, sum[j], j);
   for (int64_t j = 0; j < m->columns; j++) sum[j] = 0.0;
 }
 
 /* Sparse labels: the k first outputs that no label touched, which score 0, and those touched; their
  * sums are wiped on the way. */
 static void keep_touched(const rpo_forest *m, int64_t count, const rpo_scratch *s, int64_t found,
-                         best *b) {
+                         rpo_best *b) {
   int64_t zeros = 0;
   for (int64_t j = 0; j < m->outputs && zeros < b->k; j++) {
     if (s->sum[j] != 0.0) continue;
-    keep(b, 0.0, j);
+    rpo_keep(b, 0.0, j);
     zeros++;
   }
   for (int64_t i = 0; i < found; i++) {
     for (int64_t e = m->value_start[s->pick[i]]; e < m->value_start[s->pick[i] + 1]; e++) {
       int64_t const j = rpo_array_whole(&m->value_index, e);
-      if (s->sum[j] != 0.0) keep(b, rpo_finish(m, s->sum[j], (double)count), j);
+      if (s->sum[j] != 0.0) rpo_keep(b, rpo_finish(m, s->sum[j], (double)count), j);
       s->sum[j] = 0.0;
     }
   }
@@ -91,7 +38,7 @@ static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *j
   for (int64_t i = 0; i < rows; i++) {
     int64_t found;
     RPO_TRY(rpo_keep_on(job, thread, err));
-    best b = {r->k, 0, r->out + (first + i) * r->k, r->index + (first + i) * r->k};
+    rpo_best b = {r->k, 0, r->out + (first + i) * r->k, r->index + (first + i) * r->k};
     int64_t const count = rpo_pick_values(r, s, i, NULL, &found);
     rpo_add_values(m, s->pick, s->share, found, s->sum);
     if (m->value_start != NULL && !m->ratio) {
@@ -99,7 +46,7 @@ static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *j
     } else {
       keep_all(m, count, s->sum, &b);
     }
-    sort(&b);
+    rpo_sort_best(&b);
   }
   return RPO_OK;
 }

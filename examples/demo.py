@@ -15,10 +15,10 @@ from time import perf_counter
 import matplotlib as mpl
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor as TheirForest
-from sklearn.metrics import label_ranking_average_precision_score
 
 from pyrpo import RandomForestClassifier
 from pyrpo.datasets import make_multilabel
+from pyrpo.metrics import label_ranking_average_precision
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -47,8 +47,7 @@ class CountingFile:
 def problem():
     """Training and test halves; features and labels sparse."""
     data = make_multilabel(N_TRAIN + N_TEST, n_features=600, n_labels=N_LABELS, random_state=0)
-    Y_test = data.Y[N_TRAIN:].toarray()
-    return data.X[:N_TRAIN], data.Y[:N_TRAIN], data.X[N_TRAIN:], Y_test
+    return data.X[:N_TRAIN], data.Y[:N_TRAIN], data.X[N_TRAIN:], data.Y[N_TRAIN:]
 
 
 def timed(call, *args):
@@ -67,7 +66,7 @@ def run(forest, data):
         path = Path(folder) / "forest.rpo"
         forest.save(path)
         size = path.stat().st_size / 1e6
-    return fit, predict, size, label_ranking_average_precision_score(Y_test, scores)
+    return fit, predict, size, label_ranking_average_precision(Y_test, scores)
 
 
 def repeat(data, seeds=SEEDS, **parameters):
@@ -85,7 +84,7 @@ def run_theirs(data):
     scores, predict = timed(forest.predict, X_test)
     file = CountingFile()
     pickle.dump(forest, file)
-    return fit, predict, file.size / 1e6, label_ranking_average_precision_score(Y_test, scores)
+    return fit, predict, file.size / 1e6, label_ranking_average_precision(Y_test, scores)
 
 
 def print_row(name, fit, predict, size, precision, spread=None, scaled=False):

@@ -1,7 +1,7 @@
 /* rpo.h: the public interface of librpo, trees and forests for very many outputs.
  *
  * How to read this file, top to bottom: status and errors, matrices (views of your memory),
- * options, features (X, encoded once), projections (of Y), forests.
+ * options, features (X, encoded once), projections (of Y), forests, metrics of scores.
  *
  * Conventions. Every function that can fail returns an rpo_status and, when `err` is not NULL,
  * fills it with a sentence that names the argument at fault. A failed call makes no handle and has
@@ -108,8 +108,20 @@ typedef enum rpo_option {
   RPO_OPT_IMPURITY_SCALE = 20,
   RPO_OPT_BOOTSTRAP = 30,
   RPO_OPT_MAX_SAMPLES = 31,
+  RPO_OPT_BALANCE = 32,
   RPO_OPT_LABEL_RATIO = 40
 } rpo_option;
+
+/* Values of the option balance: weights of the rows of a tree, on top of how often its bootstrap
+ * sample drew them, by the frequencies of classes in that sample. Labels must then be CSR and ones.
+ * A row of class c weighs draws / (classes * frequency of c), classes absent from the sample not
+ * counted. Of LABELS each column has the classes 0 and 1, and a row's weights are multiplied (all
+ * by one more factor where the product would leave the range of doubles). */
+typedef enum rpo_balance {
+  RPO_BALANCE_NONE = 0,
+  RPO_BALANCE_CLASSES = 1, /* one class a row: a single entry in each row of labels */
+  RPO_BALANCE_LABELS = 2
+} rpo_balance;
 
 typedef struct rpo_options rpo_options; /* opaque */
 
@@ -237,7 +249,7 @@ RPO_API rpo_status rpo_forest_paths(const rpo_forest *forest, const rpo_matrix *
 /* The training rows of every leaf and their weights, for rpo_forest_weights. A forest with
  * rpo_forest_has_rows keeps them; this makes them again from X and `weight` (NULL: ones) as they were
  * in rpo_forest_fit: X goes down the trees, bootstrap samples are drawn again. What does not agree
- * with the forest's leaves is refused. */
+ * with the forest's leaves is refused; so are forests of RPO_OPT_BALANCE, whose weights depend on Y. */
 typedef struct rpo_leaf_rows rpo_leaf_rows;
 RPO_API rpo_status rpo_leaf_rows_new(const rpo_forest *forest, const rpo_matrix *X,
                                      const double *weight, const rpo_control *control,
@@ -287,6 +299,26 @@ RPO_API rpo_status rpo_forest_load(const char *path, rpo_forest **out, rpo_error
 RPO_API rpo_status rpo_forest_dump(const rpo_forest *forest, void *buffer, rpo_error *err);
 RPO_API rpo_status rpo_forest_parse(const void *buffer, int64_t bytes, rpo_forest **out,
                                     rpo_error *err);
+
+/* ---- Metrics of scores ------------------------------------------------------------------------- */
+
+/* All three read dense finite scores, rows x labels. Views with their strides exchanged give the same
+ * of each label over the rows. */
+
+/* Average precision of each row: the mean, over the labels that are 1 in Y (dense or CSR, zeros and
+ * ones), of the share of ones among the labels that score as much or more. NaN where Y has none. The
+ * mean over the rows is the label ranking average precision. */
+RPO_API rpo_status rpo_scores_precision(const rpo_matrix *scores, const rpo_matrix *Y,
+                                        const rpo_control *control, double *out, rpo_error *err);
+/* How many scores, of all rows together, are at least thresholds[i]; `count` thresholds ascend. */
+RPO_API rpo_status rpo_scores_reaching(const rpo_matrix *scores, const double *thresholds,
+                                       int64_t count, const rpo_control *control, int64_t *out,
+                                       rpo_error *err);
+/* The k best labels of each row, best first, ties by lower label: out_index and out_score are
+ * rows x k. out_ties, NULL or one a row: labels of the row that score the same as the last listed. */
+RPO_API rpo_status rpo_scores_topk(const rpo_matrix *scores, int64_t k, const rpo_control *control,
+                                   int64_t *out_index, double *out_score, int64_t *out_ties,
+                                   rpo_error *err);
 
 #ifdef __cplusplus
 }

@@ -191,6 +191,12 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
                 "X_fit is None, but the leaves of this model are kept as a table of values, the "
                 "smaller form: their training samples are found again from X_fit, the X of fit"
             )
+        kind = getattr(self, "class_weight", None)
+        if isinstance(kind, str) and kind == "balanced_subsample":
+            raise ValueError(
+                "class_weight='balanced_subsample' weighs each tree's samples by their classes, "
+                "which X_fit does not tell: weights need a model that keeps training samples"
+            )
         try:
             X_fit = check_X(self, X_fit, reset=False)
         except ValueError as error:
@@ -286,10 +292,19 @@ class TreesClassifier(ClassifierMixin, BaseTrees):
 
     def _read_y(self, y, sample_weight):
         outputs, self.classes_, self._indicator = classification_outputs(
-            y, sample_weight, self.class_weight, self.output_scale
+            y, sample_weight, self._class_weight(), self.output_scale
         )
         self.n_outputs_ = outputs.Y.shape[1] if self._indicator else 1
         return outputs
+
+    def _class_weight(self) -> Any:
+        """Class weights that are known before growing."""
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample":
+            raise ValueError(
+                "class_weight='balanced_subsample' is for forests, whose trees have subsamples; "
+                "trees take 'balanced'"
+            )
+        return self.class_weight
 
     def _check_readout(self, outputs):
         super()._check_readout(outputs)

@@ -38,7 +38,8 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "class_weight": (
         'dict, list of dicts, "balanced", "balanced_subsample" or None',
         "As in scikit-learn; of labels, a row's weight is the product over its labels. Bootstraps\n"
-        'draw by these weights, so "balanced_subsample" is the same as "balanced".',
+        'draw by these weights; "balanced_subsample", of forests, draws without them and weighs\n'
+        "each tree's sample by the frequencies in it.",
     ),
     "ccp_alpha": (_RATE, "Cost-complexity pruning."),
     "max_samples": (

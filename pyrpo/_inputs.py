@@ -228,7 +228,10 @@ def label_weights(class_weight: Any, Y: Any) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         zero = np.where(ones < n, np.log(of_zero), 0.0)
         step = np.where(ones > 0, np.log(of_one), 0.0) - zero
-    weight = np.exp(zero.sum() + Y @ step)
+    weight = zero.sum() + Y @ step
+    if abs(weight.max()) > 200:  # a common factor changes no tree, but their range is limited
+        weight -= weight.max()
+    weight = np.exp(weight)
     if not np.isfinite(weight).all() or not (weight > 0).any():
         raise ValueError("class_weight: the product over the labels leaves the range of numbers")
     return weight
@@ -241,8 +244,6 @@ def classification_outputs(y: Any, sample_weight: Any, class_weight: Any, scale_
     if hasattr(y, "to_numpy"):
         y = y.to_numpy()
     indicator = sparse.issparse(y) or (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1)
-    if isinstance(class_weight, str) and class_weight == "balanced_subsample":
-        class_weight = "balanced"
     if indicator:
         Y = _indicator(y)
         classes = np.arange(Y.shape[1])

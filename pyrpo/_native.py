@@ -481,6 +481,37 @@ class Model:
         return out
 
 
+# ---- metrics of scores ----
+
+
+def scores_precision(scores: np.ndarray, Y: Any, n_jobs: int | None = None) -> np.ndarray:
+    """Average precision of each row; NaN where Y has no label."""
+    s, y, out = Matrix(scores), Matrix(Y), np.empty(scores.shape[0])
+    with control(n_jobs) as c:
+        _check(lib.rpo_scores_precision, s.struct, y.struct, c, _out("double", out))
+    return out
+
+
+def scores_reaching(scores: np.ndarray, thresholds: np.ndarray, n_jobs: int | None = None):
+    """How many of all scores are at least each of the ascending thresholds."""
+    s, out = Matrix(scores), np.empty(len(thresholds), dtype=np.int64)
+    steps = ffi.from_buffer("double[]", np.ascontiguousarray(thresholds, dtype=np.float64))
+    with control(n_jobs) as c:
+        _check(lib.rpo_scores_reaching, s.struct, steps, len(out), c, _out("int64_t", out))
+    return out
+
+
+def scores_topk(scores: np.ndarray, k: int, n_jobs: int | None = None):
+    """The k best labels of each row, their scores, and how many score as the last of them."""
+    s, shape = Matrix(scores), (scores.shape[0], k)
+    index, score = np.empty(shape, dtype=np.int64), np.empty(shape)
+    ties = np.empty(shape[0], dtype=np.int64)
+    outputs = (_out("int64_t", index.ravel()), _flat(score), _out("int64_t", ties))
+    with control(n_jobs) as c:
+        _check(lib.rpo_scores_topk, s.struct, k, c, *outputs)
+    return index, score, ties
+
+
 _TREE_FIELDS = (
     ("left", "int64_t", np.int64),
     ("right", "int64_t", np.int64),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import accuracy_score, label_ranking_average_precision_score, r2_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from pyrpo._base import BaseTrees, TreesClassifier, TreesRegressor
@@ -18,6 +18,7 @@ from pyrpo._inputs import Outputs
 from pyrpo._native import Model
 from pyrpo._note import KEPT
 from pyrpo._options import count, number
+from pyrpo.metrics import label_ranking_average_precision
 from pyrpo.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = [
@@ -158,6 +159,7 @@ class BaseForest(BaseTrees):
     def _make_tree(self, index: int):
         tree = self._tree_class(splitter="random" if self._random_cut else "best")
         mine = self.get_params(deep=False)
+        mine.pop("class_weight", None)  # what a forest makes of it, a tree cannot
         tree.set_params(**{k: mine[k] for k in tree.get_params(deep=False) if k in mine})
         for name in KEPT:
             if name in vars(self):
@@ -228,6 +230,25 @@ class ForestClassifier(TreesClassifier, BaseForest):
 
     _tree_class = DecisionTreeClassifier
 
+    def _balances(self) -> bool:
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+
+    def _class_weight(self):
+        if not self._balances():
+            return self.class_weight
+        return None if self.bootstrap else "balanced"  # a sample of its own, or the one there is
+
+    def _ensemble_options(self, outputs):
+        options = super()._ensemble_options(outputs)
+        if not (self._balances() and self.bootstrap):
+            return options
+        if outputs.fallback is not None:
+            raise ValueError(
+                "class_weight='balanced_subsample' needs a y without missing entries and a "
+                "sample_weight by row; class_weight='balanced' does not"
+            )
+        return options | {"balance": 2 if self._indicator else 1}
+
     def _needs_oob(self):
         return super()._needs_oob() or self._tunes()
 
@@ -248,10 +269,12 @@ class ForestClassifier(TreesClassifier, BaseForest):
         if not self.oob_score:
             return
         self.oob_decision_function_ = p
-        Y = _rows(outputs.Y, seen)
         if isinstance(self.oob_score, str):
-            self.oob_score_ = label_ranking_average_precision_score(Y, p[seen])
+            self.oob_score_ = label_ranking_average_precision(
+                outputs.Y[seen], p[seen], n_jobs=self.n_jobs
+            )
             return
+        Y = _rows(outputs.Y, seen)
         if not self._indicator:
             Y = self.classes_[Y.argmax(axis=1)]
         metric = self.oob_score if callable(self.oob_score) else accuracy_score

@@ -309,6 +309,18 @@ _NAMES = {
 }
 
 
+def named_projection(projection: Any, n_components: Any) -> Any:
+    """The object that a name stands for; what is no name, as it is."""
+    if not isinstance(projection, str):
+        return projection
+    if projection not in _NAMES:
+        raise ValueError(
+            f"projection must be one of {sorted(_NAMES)}, an object, an array or None; "
+            f"got {projection!r}"
+        )
+    return _NAMES[projection](n_components)
+
+
 def resolve_projection(projection: Any, n_components: Any, Y: Any, *, seed: int, shared: bool):
     """What a forest is given for ``projection``.
 
@@ -319,15 +331,9 @@ def resolve_projection(projection: Any, n_components: Any, Y: Any, *, seed: int,
         The projected outputs, where Python computes them (PCA, other transformers).
     """
     resolve_components(n_components, *Y.shape)
+    projection = named_projection(projection, n_components)
     if projection is None:
         return None, None
-    if isinstance(projection, str):
-        if projection not in _NAMES:
-            raise ValueError(
-                f"projection must be one of {sorted(_NAMES)}, an object, an array or None; "
-                f"got {projection!r}"
-            )
-        projection = _NAMES[projection](n_components)
     if isinstance(projection, type):
         raise TypeError(f"projection must be an instance, got the class {projection.__name__}")
     if isinstance(projection, _Projection):

@@ -53,6 +53,7 @@ enum {
   RANDOM_CUT,
   TABLE,
   TABLE_SPARSE,
+  BALANCED,
   CASES
 };
 
@@ -60,7 +61,7 @@ static problem case_problem(int number) {
   dice d = {200 + (uint64_t)number};
   int64_t const n = 90;
   int const sparse = number == SPARSE || number == SPARSE_REAL || number == BINARY;
-  int const labels = number >= SPARSE && number <= SHARED;
+  int const labels = (number >= SPARSE && number <= SHARED) || number == BALANCED;
   table x, y;
   if (number == BINARY) {
     x = table_binary(&d, n, 12, 0.1);
@@ -107,6 +108,10 @@ static problem case_problem(int number) {
   if (number == RANDOM_CUT) problem_set(&p, RPO_OPT_RANDOM_CUT, 1);
   if (number == TABLE || number == TABLE_SPARSE) problem_set(&p, RPO_OPT_MAX_DEPTH, 1);
   if (number == TABLE_SPARSE) p.labels = table_binary(&d, n, 190, 0.001);
+  if (number == BALANCED) {
+    problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
+    problem_set(&p, RPO_OPT_BALANCE, RPO_BALANCE_LABELS);
+  }
   return p;
 }
 
@@ -303,6 +308,7 @@ static void reading(void) {
       r.which = (call)which;
       if (r.which == WEIGHTS && !rpo_forest_has_rows(f)) continue;
       if (r.which == OOB && problem_get(&p, RPO_OPT_BOOTSTRAP, 0) < 1.0) continue;
+      if (r.which == LEAF_ROWS && number == BALANCED) continue; /* refused: Y is not at hand */
       mini_context("case %d, call %d", number, which);
       until_it_succeeds(try_read, &r);
     }
@@ -317,14 +323,53 @@ static void reading(void) {
   (void)remove("test_alloc_save.rpo");
 }
 
+/* ---- Metrics ---- */
+
+typedef struct scored {
+  rpo_matrix scores, Y;
+  const double *thresholds;
+  int which;
+} scored;
+
+static rpo_status try_metric(void *context, rpo_error *err) {
+  const scored *const c = context;
+  double real[200];
+  int64_t whole[200], ties[40];
+  for (int i = 0; i < 200; i++) real[i] = (double)(whole[i] = -7);
+  rpo_status status;
+  switch (c->which % 3) {
+    case 0: status = rpo_scores_precision(&c->scores, &c->Y, NULL, real, err); break;
+    case 1: status = rpo_scores_reaching(&c->scores, c->thresholds, 150, NULL, whole, err); break;
+    default: status = rpo_scores_topk(&c->scores, 5, NULL, whole, real, ties, err);
+  }
+  for (int i = 0; i < 200 && status != RPO_OK; i++) CHECK(real[i] == -7.0 && whole[i] == -7);
+  return status;
+}
+
+static void scoring(void) {
+  dice d = {300};
+  table s = table_random(&d, 40, 150, 0, 0.0, 0.0), y = table_binary(&d, 40, 150, 0.5);
+  double thresholds[150];
+  for (int i = 0; i < 150; i++) thresholds[i] = 0.01 * i - 1.0;
+  scored c = {table_dense(&s), table_compressed(&y, RPO_CSR), thresholds, 0};
+  for (c.which = 0; c.which < 6; c.which++) {
+    mini_context("metric %d", c.which);
+    if (c.which == 3) c.scores = table_single(&s);
+    until_it_succeeds(try_metric, &c);
+  }
+  table_free(&s);
+  table_free(&y);
+}
+
 /* Two threads, one of which may run out of memory: which allocation fails is chance, but the
- * failure is clean. (The counters are not atomic; the number of live blocks is not looked at.) */
+ * failure is clean. */
 static void fitting_in_parallel(void) {
   problem p = case_problem(GAUSSIAN);
   rpo_control const control = threads_of(2);
   problem_set(&p, RPO_OPT_N_TREES, 8);
   for (int64_t n = 0; n < 400; n += 7) {
     rpo_forest *out = NULL;
+    int64_t const live = rpo_mem_live;
     rpo_mem_fail_after = n;
     rpo_status const status = problem_fit(&p, &control, NULL, &out, NULL);
     rpo_mem_fail_after = -1;
@@ -332,6 +377,7 @@ static void fitting_in_parallel(void) {
     CHECK(status == RPO_ENOMEM || status == RPO_OK);
     CHECK((status == RPO_OK) == (out != NULL));
     rpo_forest_free(out);
+    CHECK_EQUAL(rpo_mem_live, live);
   }
   problem_free(&p);
 }
@@ -340,6 +386,7 @@ int main(void) {
   RUN(making);
   RUN(projecting);
   RUN(reading);
+  RUN(scoring);
   mini_context("%s", "");
   CHECK_EQUAL(rpo_mem_live, 0);
   RUN(fitting_in_parallel);

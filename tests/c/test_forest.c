@@ -394,6 +394,73 @@ static void fits_run_side_by_side(void) {
   rpo_features_free(f);
 }
 
+typedef struct one_reader {
+  const rpo_forest *forest;
+  const rpo_matrix *X;
+  double *out;    /* predictions, then out-of-bag predictions, then the best scores */
+  int64_t *whole; /* leaves, then the best outputs */
+  double importance[12];
+  int failed;
+} one_reader;
+
+static void *read_in_thread(void *user) {
+  one_reader *const r = user;
+  const rpo_forest *const f = r->forest;
+  rpo_control const control = threads_of(2);
+  int64_t const n = r->X->rows, d = rpo_forest_outputs(f);
+  double *const oob = r->out + n * d, *const best = oob + n * d;
+  int64_t *const labels = r->whole + n * rpo_forest_trees(f);
+  int64_t counts[200];
+  for (int repeat = 0; repeat < 20; repeat++) {
+    r->failed += rpo_forest_predict(f, r->X, &control, r->out, NULL) != RPO_OK;
+    r->failed += rpo_forest_predict_oob(f, r->X, NULL, &control, oob, counts, NULL) != RPO_OK;
+    r->failed += rpo_forest_apply(f, r->X, &control, r->whole, NULL) != RPO_OK;
+    r->failed += rpo_forest_predict_topk(f, r->X, 2, &control, labels, best, NULL) != RPO_OK;
+    r->failed += rpo_forest_importances(f, r->importance, NULL) != RPO_OK;
+  }
+  return NULL;
+}
+
+/* Three threads read one forest at a time, each with two of the library's own. */
+static void readers_share_a_forest(void) {
+  enum { N = 200, TREES = 9, READERS = 3 };
+  for (int k = 0; k < 2; k++) { /* rows form, table form */
+    dice d = {32};
+    problem p = random_problem(&d, X_REAL, k == 0 ? Y_LABELS : Y_REAL, N, 12, 0.02);
+    int64_t const reals = N * (2 * p.y.cols + 2), wholes = N * (TREES + 2);
+    problem_set(&p, RPO_OPT_N_TREES, TREES);
+    problem_set(&p, RPO_OPT_MAX_FEATURES, 4);
+    problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
+    if (k == 1) problem_set(&p, RPO_OPT_MAX_DEPTH, 2);
+    rpo_forest *const forest = problem_forest(&p, 2);
+    rpo_matrix const X = problem_x(&p);
+    CHECK_EQUAL(rpo_forest_has_rows(forest), k == 0);
+    one_reader r[READERS];
+    pthread_t thread[READERS];
+    memset(r, 0, sizeof r);
+    for (int i = 0; i < READERS; i++) {
+      r[i].forest = forest;
+      r[i].X = &X;
+      r[i].out = mini_room(reals, 8);
+      r[i].whole = mini_room(wholes, 8);
+      CHECK_EQUAL(pthread_create(&thread[i], NULL, read_in_thread, &r[i]), 0);
+    }
+    for (int i = 0; i < READERS; i++) CHECK_EQUAL(pthread_join(thread[i], NULL), 0);
+    for (int i = 0; i < READERS; i++) {
+      CHECK_EQUAL(r[i].failed, 0);
+      CHECK(memcmp(r[i].out, r[0].out, (size_t)reals * 8) == 0);
+      CHECK(memcmp(r[i].whole, r[0].whole, (size_t)wholes * 8) == 0);
+      CHECK(memcmp(r[i].importance, r[0].importance, sizeof r[0].importance) == 0);
+    }
+    for (int i = 0; i < READERS; i++) {
+      free(r[i].out);
+      free(r[i].whole);
+    }
+    rpo_forest_free(forest);
+    problem_free(&p);
+  }
+}
+
 int main(void) {
   RUN(threads_change_nothing);
   RUN(first_tree_continues_a_forest);
@@ -406,5 +473,6 @@ int main(void) {
   RUN(progress_cancels);
   RUN(progress_reports);
   RUN(fits_run_side_by_side);
+  RUN(readers_share_a_forest);
   return mini_done("forest");
 }

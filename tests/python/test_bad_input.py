@@ -181,6 +181,7 @@ def test_parameters_of_classifiers(cls):
     if cls not in FORESTS:
         assert_refused(cls, "threshold", threshold="oob")
         assert_refused(cls, "splitter", splitter="worst")
+        assert_refused(cls, "class_weight='balanced_subsample'", class_weight="balanced_subsample")
     for weight in ("even", {0: 1.0}, [{0: 1.0}]):
         assert_refused(cls, "class_weight", class_weight=weight)
 

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import (
@@ -21,6 +23,7 @@ from sklearn.metrics import (
     r2_score,
 )
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.class_weight import compute_sample_weight
 
 import pyrpo
 from pyrpo.projection import GaussianProjection
@@ -175,8 +178,6 @@ def test_bootstraps_draw_by_weight():
 
 
 def test_class_weight():
-    from sklearn.utils.class_weight import compute_sample_weight
-
     X, Y = data()
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-1, 1])]
     for labels, kinds in (
@@ -192,13 +193,116 @@ def test_class_weight():
             np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-9)
 
 
-def test_balanced_subsample_is_balanced():
+def bootstrap_counts(n, weight, trees, **options):
+    """How often each tree drew each row: the root's mean of one output a row."""
+    twin = pyrpo.RandomForestRegressor(trees, max_depth=1, random_state=0, **options)
+    twin.fit(np.arange(n)[:, None], np.eye(n), weight)
+    drawn = np.array([tree.tree_.value[0].ravel() for tree in twin.estimators_])
+    return np.rint(drawn / drawn[drawn > 0].min()).astype(int)
+
+
+def assert_trees_are_balanced(X, y, weight=None, max_samples=None, **options):
+    """Each tree is the one grown on its bootstrap counts times scikit-learn's class weights."""
+    forest = pyrpo.RandomForestClassifier(
+        4, max_features=None, class_weight="balanced_subsample", max_samples=max_samples,
+        random_state=0, **options,
+    ).fit(X, y, weight)  # fmt: skip
+    counts = bootstrap_counts(len(X), weight, 4, max_samples=max_samples)
+    labels = y.toarray() if sparse.issparse(y) else y
+    draws = max_samples or len(X)
+    for tree, count in zip(forest.estimators_, counts, strict=True):
+        count = count * draws // count.sum()
+        assert count.sum() == draws
+        balanced = compute_sample_weight(
+            "balanced", labels, indices=np.repeat(np.arange(len(X)), count)
+        )
+        own = pyrpo.DecisionTreeClassifier(max_features=None, **options)
+        own.fit(X, y, count * balanced)
+        seen = count > 0  # a tie may be broken otherwise, to the same end on the tree's own rows
+        np.testing.assert_allclose(
+            tree.predict_proba(X[seen]), own.predict_proba(X[seen]), atol=1e-9
+        )
+        for name in ("weighted_n_node_samples", "n_node_samples", "impurity"):
+            a, b = (np.sort(getattr(t.tree_, name)) for t in (tree, own))
+            np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"min_samples_leaf": 15},
+        {"min_weight_fraction_leaf": 0.1},
+        {"max_samples": 40, "max_depth": 3},
+        {"max_leaf_nodes": 7},
+    ],
+)
+def test_balanced_subsample(weighted, options):
+    X, Y = data()
+    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 1] ** 2, [-1, 2])]
+    weight = np.random.default_rng(0).random(len(X)) if weighted else None
+    for labels in (y, Y, sparse.csr_array(Y)):
+        assert_trees_are_balanced(X, labels, weight, **options)
+
+
+@given(st.integers(0, 9999), st.integers(2, 25), st.integers(1, 4))
+def test_balanced_subsample_of_few_rows(seed, n, d):
+    # Classes and labels that a bootstrap misses, constant labels, rows without labels.
+    rng = np.random.default_rng(seed)
+    X = rng.permutation(n)[:, None].astype(float)  # one feature: no ties between features
+    y = rng.integers(0, d, n) if d > 1 else (rng.random((n, 3)) < rng.random(3)).astype(int)
+    assert_trees_are_balanced(X, y, rng.random(n) if seed % 2 else None, max_depth=1)
+
+
+def test_balanced_subsample_draws_as_without_class_weights():
+    X, Y = data(n=60)
+    for y in (Y, Y[:, 0]):
+        plain, balanced = (
+            pyrpo.RandomForestClassifier(3, class_weight=kind, random_state=0).fit(X, y)
+            for kind in (None, "balanced_subsample")
+        )
+        left_out, same = (f._model.predict_oob(X, None)[1] for f in (plain, balanced))
+        assert left_out.tolist() == same.tolist()
+        for a, b in zip(plain.estimators_, balanced.estimators_, strict=True):
+            assert a.tree_.n_node_samples[0] == b.tree_.n_node_samples[0]
+
+
+def test_balanced_subsample_needs_complete_labels_and_weights_by_row():
+    X, Y = data()
+    holes = Y.astype(float)
+    holes[0, 0] = np.nan
+    forest = pyrpo.RandomForestClassifier(2, class_weight="balanced_subsample")
+    for y, weight in ((holes, None), (Y, np.ones(Y.shape))):
+        with pytest.raises(ValueError, match=r"balanced_subsample.* needs a y without missing"):
+            forest.fit(X, y, weight)
+
+
+def test_balanced_subsample_without_bootstrap_is_balanced():
     X, Y = data()
     a, b = (
-        pyrpo.RandomForestClassifier(5, class_weight=kind, random_state=0).fit(X, Y)
+        pyrpo.ExtraTreesClassifier(5, class_weight=kind, random_state=0).fit(X, Y)
         for kind in ("balanced", "balanced_subsample")
     )
     assert same_model(a, b)
+
+
+def test_balanced_subsample_of_very_many_labels():
+    # The product over 5000 labels, scikit-learn's definition, is below the smallest number.
+    rng = np.random.default_rng(0)
+    Y = sparse.random_array((100, 5000), density=0.002, format="csr", rng=rng)
+    Y.data[:] = 1
+    X = rng.normal(size=(100, 3))
+    for kind in ("balanced", "balanced_subsample"):
+        forest = pyrpo.RandomForestClassifier(3, class_weight=kind, random_state=0).fit(X, Y)
+        assert np.isfinite(forest.predict_proba(X)).all()
+        assert forest[0].get_n_leaves() > 1
+
+
+def test_trees_of_balanced_forests_can_be_fitted_again():
+    X, Y = data()
+    forest = pyrpo.RandomForestClassifier(2, class_weight="balanced_subsample").fit(X, Y)
+    assert forest[0].class_weight is None  # as in scikit-learn
+    clone(forest[0]).fit(X, Y)
 
 
 @pytest.mark.parametrize("cls", FORESTS + TREES)
@@ -306,6 +410,13 @@ def test_weights_with_class_weights():
         pyrpo.RandomForestClassifier(
             20, max_depth=2, bootstrap=False, class_weight=[factor, factor], random_state=0
         ).fit(X, Y).weights(X, X)
+    model = pyrpo.RandomForestClassifier(
+        20, max_depth=2, class_weight="balanced_subsample", random_state=0
+    )
+    model.fit(X, Y)
+    assert not model._model.has_rows
+    with pytest.raises(ValueError, match="class_weight='balanced_subsample'"):
+        model.weights(X, X)
 
 
 # ---- leaf tables ----

@@ -253,3 +253,37 @@ def test_features_are_drawn_evenly():
     roots = [forest._model.tree(i)["feature"][0] for i in range(1000)]
     counts = np.bincount(roots, minlength=10)
     assert ((counts - 100) ** 2 / 100).sum() < 27.9  # chi-squared, 9 degrees, 0.1 %
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    common=st.integers(0, 6),
+    options=st.sampled_from(
+        [
+            {},
+            {"min_samples_leaf": 3},
+            {"max_features": 0.4},
+            {"max_leaf_nodes": 9},
+            {"max_depth": 3},
+        ]
+    ),
+    weighted=st.booleans(),
+)
+def test_rows_of_one_class_walked_together(seed, common, options, weighted):
+    """Labels of 2 take the general loops, at four times every score: the same trees."""
+    rng = np.random.default_rng(seed)
+    n, p, classes = int(rng.integers(2, 300)), int(rng.integers(1, 30)), 40
+    X = rng.integers(0, rng.integers(1, 16, size=p), size=(n, p)).astype(float)
+    X[rng.random((n, p)) < rng.choice([0.0, 0.7])] = common
+    if p > 2:
+        X[:, 1] = rng.normal(size=n)  # many values among the few
+    y = rng.integers(classes, size=n)
+    Y = sparse.csr_array((np.ones(n), y, np.arange(n + 1)), shape=(n, classes))
+    weight = rng.integers(0, 3, size=n).astype(float) if weighted else None
+    assume(weight is None or weight.sum() > 0)
+    trees = [
+        DecisionTreeRegressor(random_state=0, **options).fit(X, scale * Y, weight)
+        for scale in (1.0, 2.0)
+    ]
+    assert_same(*trees, X)

@@ -1,0 +1,17 @@
+/* The rows of a problem with one class a row, laid class after class: the form loop_classes.h reads. */
+#ifndef RPO_BY_CLASS_H
+#define RPO_BY_CLASS_H
+#include "grow.h"
+
+typedef struct rpo_by_class {
+  int32_t *order;        /* by place: the row */
+  rpo_features features; /* codes of its own, in that order; the rest borrowed */
+} rpo_by_class;
+
+int rpo_by_class_pays(const rpo_features *features, const rpo_target *target, int whole,
+                      const rpo_grow_options *options);
+/* Also sorts the target. Nothing is left behind on failure, but the target may be sorted. */
+rpo_status rpo_by_class_sort(const rpo_features *features, rpo_target *target, rpo_by_class *out,
+                             rpo_error *err);
+void rpo_by_class_release(rpo_by_class *sorted);
+#endif
