@@ -1,5 +1,5 @@
 /* The small public functions: options, features, projections, files. The large ones stand where their
- * work is done: forest.c (fit, pick), readout.c (predictions, trees). */
+ * work is done: forest.c (fit), pick.c, readout.c (predictions), topk.c, weights.c, nodes.c (trees). */
 #include <stdio.h>
 #include <string.h>
 

@@ -5,15 +5,39 @@
 #include "grower.h"
 #include "model.h"
 
+/* A block of X as walks read it: dense, or the bits of what is stored with the values behind them. */
+typedef struct rpo_rows {
+  int64_t rows;
+  int64_t stride;        /* from row to row: of dense, or of set and before */
+  const double *dense;   /* NULL: sparse */
+  const uint64_t *set;   /* 64 columns a word */
+  const int64_t *before; /* by word: where its first value is */
+  const double *value;   /* in order of columns; NULL: all 1 */
+} rpo_rows;
+
+static inline int rpo_bits(uint64_t word) {
+#if defined(__GNUC__)
+  return __builtin_popcountll(word);
+#else
+  int bits = 0;
+  for (; word != 0; word &= word - 1) bits++;
+  return bits;
+#endif
+}
+
+static inline double rpo_sparse_at(const uint64_t *set, const int64_t *before, const double *value,
+                                   int64_t column) {
+  uint64_t const word = set[column / 64], bit = (uint64_t)1 << (column % 64);
+  return word & bit ? value[before[column / 64] + rpo_bits(word & (bit - 1))] : 0.0;
+}
+
 typedef struct rpo_kernels {
   const char *name;
   int has_lanes; /* 1: compiled with loop_classes.h */
   /* Grows the tree in g->samples[0 .. rows). */
   rpo_status (*grow)(rpo_grower *g, int64_t rows, uint64_t path);
-  /* Leaf of each of `rows` dense rows (row after row, `stride` apart) in one tree. `set` of the same
-   * shape, or NULL: 0 where x is sure to be 0. */
-  void (*leaves)(const rpo_model *model, int64_t tree, const double *x, const uint64_t *set,
-                 int64_t stride, int64_t rows, int32_t *leaf);
+  /* Leaf of each of a block of rows in one tree. */
+  void (*leaves)(const rpo_model *model, int64_t tree, const rpo_rows *x, int32_t *leaf);
   /* z += sum over the entries of y[j] times column j of phi; columns are `stride` apart. */
   void (*add_columns)(const double *phi, int64_t stride, const int32_t *index, const double *y,
                       int64_t entries, double *z);

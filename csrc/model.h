@@ -53,11 +53,11 @@ typedef enum rpo_section {
 } rpo_section;
 
 /* What a walk asks of a node besides feature, cut and children. */
-enum { RPO_MISSING_LEFT = 1, RPO_LEFT_IS_LEAF = 2, RPO_ZERO_RIGHT = 4 };
+enum { RPO_MISSING_LEFT = 1, RPO_ONE_RIGHT = 2, RPO_LEFT_IS_LEAF = 4, RPO_ZERO_RIGHT = 8 };
 
 static inline uint8_t rpo_node_flags(int missing_left, int left_is_leaf, double cut) {
-  return (uint8_t)((missing_left ? RPO_MISSING_LEFT : 0) | (left_is_leaf ? RPO_LEFT_IS_LEAF : 0) |
-                   (0.0 <= cut ? 0 : RPO_ZERO_RIGHT));
+  return (uint8_t)((missing_left ? RPO_MISSING_LEFT : 0) | (1.0 <= cut ? 0 : RPO_ONE_RIGHT) |
+                   (left_is_leaf ? RPO_LEFT_IS_LEAF : 0) | (0.0 <= cut ? 0 : RPO_ZERO_RIGHT));
 }
 
 /* S: the training rows of each leaf, leaf after leaf, and their weights. */

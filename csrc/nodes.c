@@ -59,7 +59,6 @@ static rpo_status apply_block(void *context, int64_t task, int thread, rpo_job *
           r->node_of_leaf[m->leaf_start[t] + s->leaf[t * r->block + i]];
     }
   }
-  rpo_unload_rows(r->X, first, rows, &r->scratch[thread]);
   return RPO_OK;
 }
 
@@ -112,7 +111,6 @@ static rpo_status paths_block(void *context, int64_t task, int thread, rpo_job *
     }
     if (r->columns == NULL) r->indptr[first + i + 1] = at - begin;
   }
-  rpo_unload_rows(r->X, first, rows, &r->scratch[thread]);
   return RPO_OK;
 }
 

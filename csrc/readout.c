@@ -22,6 +22,8 @@
 
 /* ---- Blocks of X ---- */
 
+static int64_t words_of(const rpo_matrix *X) { return (X->cols + 63) / 64; }
+
 static void load_dense(const rpo_matrix *X, int64_t first, int64_t rows, double *x) {
   int64_t const p = X->cols;
   for (int64_t i = 0; i < rows; i++) {
@@ -35,41 +37,63 @@ static void load_dense(const rpo_matrix *X, int64_t first, int64_t rows, double 
   }
 }
 
-static void load_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s) {
-  if (X->format == RPO_DENSE) {
-    load_dense(X, first, rows, s->x);
-    return;
-  }
-  int64_t const words = (X->cols + 63) / 64;
+/* The entries of a row come in any order: first all bits, then each value in its place. Returns
+ * whether all are 1. */
+static int load_sparse(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s) {
+  int64_t const words = words_of(X);
+  int64_t count = 0;
+  int ones = 1;
   for (int64_t i = 0; i < rows; i++) {
-    for (int64_t e = rpo_ptr_at(X, first + i); e < rpo_ptr_at(X, first + i + 1); e++) {
-      int64_t const j = rpo_index_at(X->indices, X->index, e), at = i * X->cols + j;
-      s->x[at] = rpo_value_at(X->data, X->dtype, e);
-      s->set[i * words + j / 64] |= (uint64_t)1 << (j % 64);
+    uint64_t *const set = s->set + i * words;
+    int64_t *const before = s->before + i * words;
+    int64_t const begin = rpo_ptr_at(X, first + i), end = rpo_ptr_at(X, first + i + 1);
+    for (int64_t e = begin; e < end; e++) {
+      int64_t const j = rpo_index_at(X->indices, X->index, e);
+      set[j / 64] |= (uint64_t)1 << (j % 64);
+    }
+    for (int64_t w = 0; w < words; w++) {
+      before[w] = count;
+      count += rpo_bits(set[w]);
+    }
+    for (int64_t e = begin; e < end; e++) {
+      int64_t const j = rpo_index_at(X->indices, X->index, e);
+      uint64_t const below = set[j / 64] & (((uint64_t)1 << (j % 64)) - 1);
+      double const v = rpo_value_at(X->data, X->dtype, e);
+      s->x[before[j / 64] + rpo_bits(below)] = v;
+      ones &= v == 1.0;
     }
   }
+  return ones;
 }
 
-/* A sparse block was zero before and is zero again after. */
-void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s) {
+static rpo_rows load_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s) {
+  if (X->format == RPO_DENSE) {
+    rpo_rows const dense = {rows, X->cols, s->x, NULL, NULL, NULL};
+    load_dense(X, first, rows, s->x);
+    return dense;
+  }
+  int const ones = load_sparse(X, first, rows, s);
+  rpo_rows const sparse = {rows, words_of(X), NULL, s->set, s->before, ones ? NULL : s->x};
+  return sparse;
+}
+
+static void unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s) {
   if (X->format == RPO_DENSE) return;
-  int64_t const words = (X->cols + 63) / 64;
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t e = rpo_ptr_at(X, first + i); e < rpo_ptr_at(X, first + i + 1); e++) {
-      int64_t const j = rpo_index_at(X->indices, X->index, e), at = i * X->cols + j;
-      s->x[at] = 0.0;
-      s->set[i * words + j / 64] = 0;
+      s->set[i * words_of(X) + rpo_index_at(X->indices, X->index, e) / 64] = 0;
     }
   }
 }
 
 static rpo_status start_scratch(rpo_reading *r, rpo_scratch *s, rpo_error *err) {
   if (s->x != NULL) return RPO_OK;
-  int64_t const trees = r->m->trees, numbers = r->block * r->X->cols;
-  int64_t const words = (r->X->cols + 63) / 64;
+  int64_t const trees = r->m->trees;
+  int64_t const words = r->X->format == RPO_DENSE ? 0 : r->block * words_of(r->X);
   int64_t const by_row = r->s != NULL ? r->m->rows : 0;
   int64_t const picks = r->s != NULL ? r->m->rows + 1 : trees;
-  s->set = rpo_new_zero(r->X->format == RPO_DENSE ? 0 : r->block * words, 8);
+  s->set = rpo_new_zero(words, 8);
+  s->before = rpo_new(words, 8);
   s->leaf = rpo_new(trees * r->block, 4);
   s->sum = rpo_new_zero(r->sums ? r->m->columns : 0, 8);
   s->weight = rpo_new_zero(by_row, 8);
@@ -79,9 +103,10 @@ static rpo_status start_scratch(rpo_reading *r, rpo_scratch *s, rpo_error *err) 
   s->unit = rpo_new(trees, 8);
   s->pick = rpo_new(picks, 8);
   s->share = rpo_new(picks, 8);
-  if (s->set == NULL || s->leaf == NULL || s->sum == NULL || s->weight == NULL || s->mark == NULL ||
-      s->first == NULL || s->end == NULL || s->unit == NULL || s->pick == NULL ||
-      s->share == NULL || (s->x = rpo_new_zero(numbers, 8)) == NULL) {
+  if (s->set == NULL || s->before == NULL || s->leaf == NULL || s->sum == NULL ||
+      s->weight == NULL || s->mark == NULL || s->first == NULL || s->end == NULL ||
+      s->unit == NULL || s->pick == NULL || s->share == NULL ||
+      (s->x = rpo_new(r->most, 8)) == NULL) {
     return rpo_fail_memory(err, "the predictions");
   }
   return RPO_OK;
@@ -98,13 +123,14 @@ rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, rpo_job *jo
   RPO_TRY(start_scratch(r, s, err));
   *first = task * r->block;
   *rows = r->X->rows - *first < r->block ? r->X->rows - *first : r->block;
-  load_rows(r->X, *first, *rows, s);
-  const uint64_t *const set = r->X->format == RPO_DENSE ? NULL : s->set;
-  for (int64_t t = 0; t < r->m->trees; t++) {
-    RPO_TRY(rpo_keep_on(job, thread, err));
-    r->kernels->leaves(r->m, t, s->x, set, r->X->cols, *rows, s->leaf + t * r->block);
+  rpo_rows const x = load_rows(r->X, *first, *rows, s);
+  rpo_status status = RPO_OK;
+  for (int64_t t = 0; t < r->m->trees && status == RPO_OK; t++) {
+    status = rpo_keep_on(job, thread, err);
+    if (status == RPO_OK) r->kernels->leaves(r->m, t, &x, s->leaf + t * r->block);
   }
-  return RPO_OK;
+  unload_rows(r->X, *first, *rows, s);
+  return status;
 }
 
 static void release(rpo_reading *r) {
@@ -112,6 +138,7 @@ static void release(rpo_reading *r) {
     rpo_scratch *const s = &r->scratch[i];
     rpo_delete(s->x);
     rpo_delete(s->set);
+    rpo_delete(s->before);
     rpo_delete(s->leaf);
     rpo_delete(s->sum);
     rpo_delete(s->weight);
@@ -125,15 +152,31 @@ static void release(rpo_reading *r) {
   rpo_delete(r->scratch);
 }
 
+static int64_t most_numbers(const rpo_reading *r) {
+  const rpo_matrix *const X = r->X;
+  int64_t most = 0;
+  if (X->format == RPO_DENSE) return r->block * X->cols;
+  for (int64_t first = 0; first < X->rows; first += r->block) {
+    int64_t const end = first + r->block < X->rows ? first + r->block : X->rows;
+    int64_t const here = rpo_ptr_at(X, end) - rpo_ptr_at(X, first);
+    most = here > most ? here : most;
+  }
+  return most;
+}
+
 rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_fn task,
                            rpo_error *err) {
-  int64_t const by_size = BLOCK_NUMBERS / r->X->cols;
+  int64_t const width = r->X->format == RPO_DENSE
+                            ? r->X->cols
+                            : 2 * words_of(r->X) + rpo_ptr_at(r->X, r->X->rows) / r->X->rows;
+  int64_t const by_size = BLOCK_NUMBERS / width;
   r->block = by_size < 8 ? 8 : by_size > BLOCK_ROWS ? BLOCK_ROWS : by_size;
   r->threads = rpo_threads(control, r->X->rows);
   int64_t const shares = r->threads == 1 ? 1 : 4 * r->threads; /* so that all finish together */
   int64_t const by_share = (r->X->rows + shares - 1) / shares;
   r->block = r->block < by_share ? r->block : by_share;
   int64_t const blocks = (r->X->rows + r->block - 1) / r->block;
+  r->most = most_numbers(r);
   r->kernels = rpo_kernels_pick();
   r->scratch = rpo_new_zero(r->threads, (int64_t)sizeof *r->scratch);
   if (r->scratch == NULL) return rpo_fail_memory(err, "the predictions");
@@ -331,7 +374,6 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
       for (int64_t j = 0; j < m->outputs; j++) out[j] = NAN;
     }
   }
-  rpo_unload_rows(r->X, first, rows, s);
   return RPO_OK;
 }
 

@@ -6,12 +6,13 @@
 #include "kernels.h"
 
 typedef struct rpo_scratch {
-  double *x;            /* block x inputs */
-  uint64_t *set;        /* the same of a sparse X: not 0 where x is stored */
-  int32_t *leaf;        /* trees x block */
-  double *sum;          /* by label column, zero between rows */
-  double *weight;       /* by training row, zero between rows */
-  uint8_t *mark;        /* by training row: met already */
+  double *x;       /* values of a block of X: all of a dense one, those stored of a sparse one */
+  uint64_t *set;   /* sparse X: a bit by number that is stored, zero between blocks */
+  int64_t *before; /* sparse X: by word of set, where its values begin */
+  int32_t *leaf;   /* trees x block */
+  double *sum;     /* by label column, zero between rows */
+  double *weight;  /* by training row, zero between rows */
+  uint8_t *mark;   /* by training row: met already */
   int64_t *first, *end; /* by tree: the rows of a leaf */
   double *unit;         /* by tree: 1 / weight of the leaf */
   int64_t *pick;        /* rows of Y or L that make a prediction */
@@ -23,7 +24,7 @@ typedef struct rpo_reading {
   const rpo_matrix *X;
   const rpo_leaf_rows *s; /* training rows of leaves; NULL: the table form */
   const rpo_kernels *kernels;
-  int64_t block;
+  int64_t block, most;  /* rows of a block; numbers that any block has */
   rpo_scratch *scratch; /* by thread */
   int threads;
   int sums;              /* 1: scratch->sum is wanted */
@@ -47,7 +48,6 @@ rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, rpo_job *jo
                            int64_t *rows, rpo_error *err);
 /* RPO_ECANCELED when the caller has had enough; to be asked once a row. */
 rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err);
-void rpo_unload_rows(const rpo_matrix *X, int64_t first, int64_t rows, rpo_scratch *s);
 
 /* Row i of the block, A S of it: its training rows into s->pick, first come first, their weights into
  * s->weight. Returns how many trees count (in_bag NULL: all), *found rows. */

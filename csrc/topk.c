@@ -48,7 +48,6 @@ static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *j
     }
     rpo_sort_best(&b);
   }
-  rpo_unload_rows(r->X, first, rows, s);
   return RPO_OK;
 }
 

@@ -48,7 +48,6 @@ static rpo_status weights_block(void *context, int64_t task, int thread, rpo_job
       r->out[at + e] = s->share[e] / trees;
     }
   }
-  rpo_unload_rows(r->X, first, rows, s);
   return RPO_OK;
 }
 
@@ -184,7 +183,6 @@ static rpo_status leaves_block(void *context, int64_t task, int thread, rpo_job 
   for (int64_t t = 0; t < r->m->trees; t++) {
     memcpy(r->leaf + t * r->m->rows + first, s->leaf + t * r->block, (size_t)rows * 4);
   }
-  rpo_unload_rows(r->X, first, rows, &r->scratch[thread]);
   return RPO_OK;
 }
 

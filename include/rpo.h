@@ -260,7 +260,7 @@ RPO_API rpo_status rpo_forest_paths(const rpo_forest *forest, const rpo_matrix *
 /* The training rows of every leaf and their weights, for rpo_forest_weights. A forest with
  * rpo_forest_has_rows keeps them; this makes them again from X and `weight` (NULL: ones) as they were
  * in rpo_forest_fit: X goes down the trees, bootstrap samples are drawn again. What does not agree
- * with the forest's leaves is refused. */
+ * with the forest's leaves is refused; so are forests of RPO_OPT_BALANCE, whose weights depend on Y. */
 typedef struct rpo_leaf_rows rpo_leaf_rows;
 RPO_API rpo_status rpo_leaf_rows_new(const rpo_forest *forest, const rpo_matrix *X,
                                      const double *weight, const rpo_control *control,

@@ -187,6 +187,12 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
                 "X_fit is None, but the leaves of this model are kept as a table of values, the "
                 "smaller form: their training samples are found again from X_fit, the X of fit"
             )
+        kind = getattr(self, "class_weight", None)
+        if isinstance(kind, str) and kind == "balanced_subsample":
+            raise ValueError(
+                "class_weight='balanced_subsample' weighs each tree's samples by their classes, "
+                "which X_fit does not tell: weights need a model that keeps training samples"
+            )
         try:
             X_fit = check_X(self, X_fit, reset=False)
         except ValueError as error:

@@ -66,6 +66,42 @@ static void wide_indices(void) {
   problem_free(&q);
 }
 
+/* Entries of a sparse row count whatever their order; ones, other numbers, negative ones and missing
+ * ones; features beyond the first word of bits. */
+static void sparse_rows_in_any_order(void) {
+  enum { N = 150, P = 150 };
+  dice d = {17};
+  for (int kind = 0; kind < 3; kind++) {
+    table const x = kind == 0 ? table_binary(&d, N, P, 0.1)
+                              : table_random(&d, N, P, 0, 0.9, kind == 2 ? 0.05 : 0.0);
+    problem p = problem_new(x, table_random(&d, N, 2, 0, 0.0, 0.0));
+    problem_set(&p, RPO_OPT_N_TREES, 6);
+    problem_set(&p, RPO_OPT_MAX_FEATURES, 12);
+    p.sparse_x = 1;
+    rpo_forest *const f = problem_forest(&p, 1);
+    rpo_matrix const X = table_compressed(&p.x, RPO_CSR), D = table_dense(&p.x);
+    double expected[2 * N], got[2 * N];
+    mini_context("kind %d", kind);
+    CHECK_EQUAL(rpo_forest_predict(f, &D, NULL, expected, NULL), RPO_OK);
+    CHECK_EQUAL(rpo_forest_predict(f, &X, NULL, got, NULL), RPO_OK);
+    CHECK(memcmp(expected, got, sizeof got) == 0);
+    for (int64_t i = 0; i < N; i++) {
+      for (int32_t a = p.x.start[i], b = p.x.start[i + 1] - 1; a < b; a++, b--) {
+        int32_t const index = p.x.index[a];
+        double const value = p.x.stored[a];
+        p.x.index[a] = p.x.index[b];
+        p.x.stored[a] = p.x.stored[b];
+        p.x.index[b] = index;
+        p.x.stored[b] = value;
+      }
+    }
+    CHECK_EQUAL(rpo_forest_predict(f, &X, NULL, got, NULL), RPO_OK);
+    CHECK(memcmp(expected, got, sizeof got) == 0);
+    rpo_forest_free(f);
+    problem_free(&p);
+  }
+}
+
 /* The form that takes fewest bytes is chosen, and the same trees in either form weigh the same. */
 static void forms_of_the_same_trees(void) {
   enum { N = 400 };
@@ -359,6 +395,7 @@ static void ratio_by_hand(void) {
 int main(void) {
   RUN(readouts_agree_with_the_trees);
   RUN(wide_indices);
+  RUN(sparse_rows_in_any_order);
   RUN(forms_of_the_same_trees);
   RUN(other_leaf_rows_are_refused);
   RUN(values_are_means_of_rows);

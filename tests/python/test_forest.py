@@ -410,6 +410,13 @@ def test_weights_with_class_weights():
         pyrpo.RandomForestClassifier(
             20, max_depth=2, bootstrap=False, class_weight=[factor, factor], random_state=0
         ).fit(X, Y).weights(X, X)
+    model = pyrpo.RandomForestClassifier(
+        20, max_depth=2, class_weight="balanced_subsample", random_state=0
+    )
+    model.fit(X, Y)
+    assert not model._model.has_rows
+    with pytest.raises(ValueError, match="class_weight='balanced_subsample'"):
+        model.weights(X, X)
 
 
 # ---- leaf tables ----
