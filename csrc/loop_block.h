@@ -176,12 +176,7 @@ static uint64_t search_bits(rpo_grower *g, const block *b, const rpo_frame *fram
     chosen = bits;
   }
   g->work += node * hits;
-  best->below = 0;
-  best->above = 1;
-  if (best->feature >= 0 && g->o.random_cut) {
-    best->threshold = draw_cut(g, best->feature, 0, 1, path);
-    if (!g->f->exact) (void)code_below(g, best->feature, 0, 1, &best->threshold);
-  }
+  if (best->feature >= 0) cut_binary(g, path, best);
   return chosen;
 }
 
