@@ -3,7 +3,8 @@
 #define RPO_GROWER_H
 #include "grow.h"
 
-#define RPO_BLOCK 64 /* rows of a small node: one bit each */
+#define RPO_BLOCK 64         /* rows of a small node: one bit each */
+#define RPO_BLOCK_COUNTED 24 /* the same, where larger nodes have a table of counts */
 #define RPO_CUTS \
   16 /* values of a feature whose cuts are all summed at once, when rows have one class */
 

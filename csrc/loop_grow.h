@@ -52,7 +52,7 @@ static rpo_status grow_deep(rpo_grower *g, int level, int32_t id, int64_t depth,
       status = RPO_ECANCELED;
       break;
     }
-    if (g->f->sparse && n <= RPO_BLOCK) {
+    if (g->f->sparse && n <= (frame->counted ? RPO_BLOCK_COUNTED : RPO_BLOCK)) {
       frame->counted = 0;
       if (!block_only) listed_add(g, frame, g->samples + start, n, -1);
       status = grow_block(g, level, id, depth, path);
