@@ -42,6 +42,7 @@ void rpo_grower_free(rpo_grower *g) {
     rpo_delete(g->frames[level].sum);
     rpo_delete(g->frames[level].whole);
     rpo_delete(g->frames[level].listed);
+    rpo_delete(g->frames[level].counts);
     rpo_delete(g->frames[level].constant);
   }
   rpo_delete(g->whole_weight);
@@ -51,6 +52,7 @@ void rpo_grower_free(rpo_grower *g) {
   rpo_delete(g->scratch);
   rpo_delete(g->side);
   rpo_delete(g->side_whole);
+  rpo_delete(g->count_total);
   rpo_delete(g->permutation);
   rpo_delete(g->swaps);
   rpo_delete(g->drawn);
@@ -135,6 +137,15 @@ rpo_frame *rpo_grower_frame(rpo_grower *g, int level) {
   return (g->whole ? (void *)frame->whole : (void *)frame->sum) == NULL ? NULL : frame;
 }
 
+rpo_status rpo_grower_counts(rpo_grower *g, rpo_frame *frame) {
+  int64_t const bytes = g->f->cols * g->count_stride * (int64_t)sizeof *frame->counts;
+  if (frame->counts == NULL) frame->counts = rpo_new(bytes, 1);
+  if (frame->counts == NULL) return rpo_fail_memory(g->err, "a tree");
+  memset(frame->counts, 0, (size_t)bytes);
+  frame->counted = 1;
+  return RPO_OK;
+}
+
 rpo_status rpo_grower_node(rpo_grower *g, int32_t parent, int side, int32_t start, int32_t end,
                            int32_t *id) {
   if (g->n_nodes == g->node_room) {
@@ -183,6 +194,16 @@ static int kind_of(const rpo_target *t, int whole) {
   return rpo_target_is_classes(t) ? RPO_KIND_CLASSES : RPO_KIND_WHOLE;
 }
 
+/* Tables pay where a row lists few features for those that are drawn: what leaves a node costs a row's
+ * features, what it saves the walk of the drawn ones. They have to stay in a near cache. */
+static int64_t count_stride(const rpo_grower *g, const rpo_target *t) {
+  const rpo_features *const f = g->f;
+  int64_t const stride = (t->width + 32) / 32 * 32;
+  int const fits = stride <= RPO_COUNTS / f->cols;
+  if (!f->sparse || !f->binary || !fits) return 0;
+  return f->row_start[f->rows] <= 2 * g->o.max_features * f->rows ? stride : 0;
+}
+
 /* Room for the target's sums, kept while the target's shape stays. */
 static rpo_status fit_target(rpo_grower *g, const rpo_target *t, int whole, rpo_error *err) {
   int64_t const width = t->z != NULL ? t->stride : (t->width > 0 ? t->width : 1);
@@ -192,15 +213,21 @@ static rpo_status fit_target(rpo_grower *g, const rpo_target *t, int whole, rpo_
     for (int level = 0; level < RPO_FRAMES; level++) {
       rpo_delete(g->frames[level].sum);
       rpo_delete(g->frames[level].whole);
+      rpo_delete(g->frames[level].counts);
+      g->frames[level].counts = NULL;
       g->frames[level].sum = NULL;
       g->frames[level].whole = NULL;
     }
     rpo_delete(g->side);
     rpo_delete(g->side_whole);
+    rpo_delete(g->count_total);
+    g->count_stride = integers ? count_stride(g, t) : 0;
+    g->count_total = rpo_new_zero(g->count_stride, sizeof *g->count_total);
     g->side = rpo_new_zero(width, 8);
     g->side_whole = rpo_new_zero(width, 4);
     g->frame_width = width;
-    if (g->side == NULL || g->side_whole == NULL) return rpo_fail_memory(err, "a tree");
+    if (g->side == NULL || g->side_whole == NULL || g->count_total == NULL)
+      return rpo_fail_memory(err, "a tree");
   }
   g->whole = integers;
   g->t = t;

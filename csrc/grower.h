@@ -3,9 +3,12 @@
 #define RPO_GROWER_H
 #include "grow.h"
 
-#define RPO_BLOCK 64 /* rows of a small node: one bit each */
+#define RPO_BLOCK 64         /* rows of a small node: one bit each */
+#define RPO_BLOCK_COUNTED 24 /* the same, where larger nodes have a table of counts */
 #define RPO_CUTS \
   16 /* values of a feature whose cuts are all summed at once, when rows have one class */
+
+#define RPO_COUNTS (1 << 21) /* most counts in a table of features by labels */
 
 /* Kinds of target as the loops see them: sums by the width of a padded row, labels by their values. */
 typedef enum rpo_kind {
@@ -22,9 +25,11 @@ typedef enum rpo_kind {
 
 /* Totals of the current node, inherited from the parent by subtracting the smaller child. */
 typedef struct rpo_frame {
-  double *sum;       /* sums: stride; labels with values: width */
-  int32_t *whole;    /* whole labels: width */
-  int32_t *listed;   /* sparse features: rows of the node in each column's list */
+  double *sum;     /* sums: stride; labels with values: width */
+  int32_t *whole;  /* whole labels: width */
+  int32_t *listed; /* sparse features: rows of the node in each column's list */
+  int16_t *counts; /* cols x count_stride, while counted (loop_counts.h) */
+  int counted;
   uint8_t *constant; /* dense features: 1 = known constant in the node */
   double square;     /* |S|^2 */
   double norm;       /* sum of w |y|^2 */
@@ -75,6 +80,9 @@ struct rpo_grower {
   int64_t frame_width; /* room in a frame's sums */
   double *side;        /* one side's sums */
   int32_t *side_whole;
+  /* sparse binary features, whole labels (loop_counts.h) */
+  int64_t count_stride; /* labels and weight, padded; 0: no tables */
+  int16_t *count_total; /* the node's labels */
   /* drawing */
   int32_t *permutation; /* of features: the identity between nodes */
   int32_t *swaps;
@@ -105,6 +113,8 @@ struct rpo_grower {
 };
 
 rpo_frame *rpo_grower_frame(rpo_grower *g, int level); /* NULL: no memory */
+/* An empty table of counts. */
+rpo_status rpo_grower_counts(rpo_grower *g, rpo_frame *frame);
 rpo_status rpo_grower_node(rpo_grower *g, int32_t parent, int side, int32_t start, int32_t end,
                            int32_t *id);
 rpo_status rpo_grower_entry_room(rpo_grower *g, int64_t entries, int64_t codes);

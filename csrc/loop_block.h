@@ -49,23 +49,48 @@ static int entry_varies(const rpo_grower *g, const rpo_entry *entry, uint64_t ma
   return 0;
 }
 
-/* Entries that vary within `mask`, from entries[from .. end) to entries[to ..). */
-static int64_t keep_varying(rpo_grower *g, int64_t from, int64_t end, int64_t to, uint64_t mask) {
+/* Where a node finds its entries: all that vary within it are among entries[from .. end). Those of a
+ * parent are `shared`: to be read and left alone. */
+typedef struct entry_range {
+  int64_t from, end;
+  int shared;
+} entry_range;
+
+/* Leaves only entries that vary within `mask`; of a parent's it makes a copy behind them. */
+static void keep_varying(rpo_grower *g, entry_range *r, uint64_t mask) {
   rpo_entry *const entries = g->entries;
+  int64_t const first = r->shared ? r->end : r->from;
+  int64_t to = first;
   if (g->f->binary) {
-    for (int64_t i = from; i < end; i++) {
+    for (int64_t i = r->from; i < r->end; i++) {
       rpo_entry const entry = entries[i];
       uint64_t const listed = entry.rows & mask;
       entries[to] = entry;
       to += (listed != 0) & (listed != mask);
     }
-    return to;
+  } else {
+    for (int64_t i = r->from; i < r->end; i++) {
+      rpo_entry const entry = entries[i];
+      if (entry_varies(g, &entry, mask)) entries[to++] = entry;
+    }
   }
-  for (int64_t i = from; i < end; i++) {
-    rpo_entry const entry = entries[i];
-    if (entry_varies(g, &entry, mask)) entries[to++] = entry;
+  r->from = first;
+  r->end = to;
+  r->shared = 0;
+}
+
+enum { PAIR_TRIES = 12 };
+
+/* Two rows: every feature that tells them apart does it equally well. One such entry, each as likely;
+ * -1 when a few tries find none. */
+static int64_t draw_for_pair(const rpo_grower *g, const entry_range *r, uint64_t mask,
+                             rpo_rng *rng) {
+  if (r->end == r->from) return -1;
+  for (int tries = 0; tries < PAIR_TRIES; tries++) {
+    int64_t const i = r->from + rpo_below(rng, (uint32_t)(r->end - r->from));
+    if (entry_varies(g, &g->entries[i], mask)) return i;
   }
-  return to;
+  return -1;
 }
 
 /* Moves a random choice of the entries [from, from + n) to the front: those that are among the
@@ -176,22 +201,24 @@ static uint64_t search_bits(rpo_grower *g, const block *b, const rpo_frame *fram
     chosen = bits;
   }
   g->work += node * hits;
-  best->below = 0;
-  best->above = 1;
-  if (best->feature >= 0 && g->o.random_cut) {
-    best->threshold = draw_cut(g, best->feature, 0, 1, path);
-    if (!g->f->exact) (void)code_below(g, best->feature, 0, 1, &best->threshold);
-  }
+  if (best->feature >= 0) cut_binary(g, path, best);
   return chosen;
 }
 
-/* The best split of the rows in `mask` by the entries [from, end); returns the rows of one side. */
+/* The best split of the rows in `mask` by entries of the range; returns the rows of one side. */
 static uint64_t block_search(rpo_grower *g, const block *b, const rpo_frame *frame, uint64_t mask,
-                             int64_t from, int64_t end, uint64_t path, best_split *best) {
+                             entry_range *r, uint64_t path, best_split *best) {
   best_split const none = {-INFINITY, 0.0, -1, 0, 0, 0, 0, -1};
   rpo_rng rng = rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, 0);
-  int64_t const hits = draw_entries(g, from, end - from, &rng);
+  int64_t from = bit_count(mask) == 2 ? draw_for_pair(g, r, mask, &rng) : -1;
+  int64_t hits = 1;
   *best = none;
+  if (from < 0) {
+    keep_varying(g, r, mask);
+    if (r->end == r->from) return 0;
+    from = r->from;
+    hits = draw_entries(g, from, r->end - from, &rng);
+  }
   if (g->f->binary) return search_bits(g, b, frame, mask, from, hits, path, best);
   for (int64_t i = from; i < from + hits; i++) {
     const rpo_entry *const entry = &g->entries[i];
@@ -210,13 +237,13 @@ static uint64_t block_search(rpo_grower *g, const block *b, const rpo_frame *fra
 }
 
 static rpo_status grow_in_block(rpo_grower *g, const block *b, int level, uint64_t mask,
-                                int64_t from, int64_t end, int32_t id, int32_t start, int64_t depth,
+                                entry_range r, int32_t id, int32_t start, int64_t depth,
                                 uint64_t path);
 
-/* The smaller child: its own totals, its own entries behind the parent's. */
+/* The smaller child: its own totals, its own entries behind those of the parent. */
 static rpo_status grow_small_child(rpo_grower *g, const block *b, int level, uint64_t mask,
-                                   int64_t from, int64_t end, int32_t id, int32_t start,
-                                   int64_t depth, uint64_t path) {
+                                   entry_range r, int32_t id, int32_t start, int64_t depth,
+                                   uint64_t path) {
   int32_t rows[RPO_BLOCK];
   int64_t const n = block_rows(b, mask, rows);
   if (n == 1) {
@@ -225,24 +252,24 @@ static rpo_status grow_small_child(rpo_grower *g, const block *b, int level, uin
   }
   rpo_frame *const frame = rpo_grower_frame(g, level);
   if (frame == NULL) return rpo_fail_memory(g->err, "a tree");
-  RPO_TRY(rpo_grower_entry_room(g, end + (end - from), 0));
-  int64_t const top = keep_varying(g, from, end, end, mask);
+  RPO_TRY(rpo_grower_entry_room(g, r.end + (r.end - r.from), 0));
+  r.shared = 1;
   frame_add(g, frame, rows, n, 1);
-  rpo_status const status = grow_in_block(g, b, level, mask, end, top, id, start, depth, path);
+  rpo_status const status = grow_in_block(g, b, level, mask, r, id, start, depth, path);
   frame_clear(g, frame, rows, n);
   return status;
 }
 
 static rpo_status grow_in_block(rpo_grower *g, const block *b, int level, uint64_t mask,
-                                int64_t from, int64_t end, int32_t id, int32_t start, int64_t depth,
+                                entry_range r, int32_t id, int32_t start, int64_t depth,
                                 uint64_t path) {
   rpo_frame *const frame = &g->frames[level];
   for (;;) {
     int32_t rows[RPO_BLOCK];
     best_split best;
     int32_t const n = (int32_t)block_rows(b, mask, rows);
-    int const leaf = node_is_leaf(g, frame, id, rows, n, depth) || end == from;
-    uint64_t const chosen = leaf ? 0 : block_search(g, b, frame, mask, from, end, path, &best);
+    int const leaf = node_is_leaf(g, frame, id, rows, n, depth);
+    uint64_t const chosen = leaf ? 0 : block_search(g, b, frame, mask, &r, path, &best);
     if (leaf || !split_pays(g, frame, &best)) {
       memcpy(g->samples + start, rows, (size_t)n * sizeof *rows);
       return RPO_OK;
@@ -257,12 +284,11 @@ static rpo_status grow_in_block(rpo_grower *g, const block *b, int level, uint64
     for (int c = 0; c < 2; c++) {
       RPO_TRY(rpo_grower_node(g, id, c, begin[c], begin[c + 1], &ids[c]));
     }
-    RPO_TRY(grow_small_child(g, b, level + 1, child[small], from, end, ids[small], begin[small],
-                             depth + 1, rpo_path(path, small)));
+    RPO_TRY(grow_small_child(g, b, level + 1, child[small], r, ids[small], begin[small], depth + 1,
+                             rpo_path(path, small)));
     int64_t const gone = block_rows(b, child[small], rows);
     frame_add(g, frame, rows, gone, -1);
     mask = child[1 - small];
-    end = keep_varying(g, from, end, from, mask);
     id = ids[1 - small];
     start = begin[1 - small];
     depth++;
@@ -312,9 +338,9 @@ static rpo_status grow_block(rpo_grower *g, int level, int32_t id, int64_t depth
   b.start = start;
   memcpy(b.rows, g->samples + start, (size_t)n * sizeof *b.rows);
   uint64_t const mask = n == 64 ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1;
-  int64_t count = fill_entries(g, &b, n);
+  int64_t const count = fill_entries(g, &b, n);
   if (count < 0) return rpo_fail_memory(g->err, "a tree");
-  count = keep_varying(g, 0, count, 0, mask);
+  entry_range const r = {0, count, 0};
   g->work += 100 * n;
-  return grow_in_block(g, &b, level, mask, 0, count, id, start, depth, path);
+  return grow_in_block(g, &b, level, mask, r, id, start, depth, path);
 }

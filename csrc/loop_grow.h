@@ -30,17 +30,6 @@ static void make_inner(rpo_grower *g, int32_t id, const best_split *best, int64_
   node->missing_left = (uint8_t)(best->missing_left >= 0 ? best->missing_left : n_left > n_right);
 }
 
-static void listed_add(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t count,
-                       int32_t sign) {
-  const rpo_features *const f = g->f;
-  if (!f->sparse) return;
-  for (int64_t i = 0; i < count; i++) {
-    for (int64_t e = f->row_start[rows[i]]; e < f->row_start[rows[i] + 1]; e++) {
-      frame->listed[f->row_cols[e]] += sign;
-    }
-  }
-}
-
 #include "loop_block.h"
 
 /* Grows node `id` in the frame of `level`; `constant`: the parent's known constant features. */
@@ -53,16 +42,18 @@ static rpo_status grow_deep(rpo_grower *g, int level, int32_t id, int64_t depth,
   rpo_status status = RPO_OK;
   frame_add(g, frame, g->samples + start, end - start, 1);
   int const block_only = g->f->sparse && end - start <= RPO_BLOCK;
+  if (!block_only && may_count(g, frame)) status = rpo_grower_counts(g, frame);
   if (!block_only) listed_add(g, frame, g->samples + start, end - start, 1);
   if (constant != NULL) memcpy(frame->constant, constant, (size_t)g->f->cols);
-  for (;;) {
+  while (status == RPO_OK) {
     int32_t const n = end - start;
     best_split best;
     if (rpo_grower_poll(g)) {
       status = RPO_ECANCELED;
       break;
     }
-    if (g->f->sparse && n <= RPO_BLOCK) {
+    if (g->f->sparse && n <= (frame->counted ? RPO_BLOCK_COUNTED : RPO_BLOCK)) {
+      frame->counted = 0;
       if (!block_only) listed_add(g, frame, g->samples + start, n, -1);
       status = grow_block(g, level, id, depth, path);
       break;
@@ -70,6 +61,7 @@ static rpo_status grow_deep(rpo_grower *g, int level, int32_t id, int64_t depth,
     int const leaf = node_is_leaf(g, frame, id, g->samples + start, n, depth);
     if (!leaf) search(g, frame, start, n, path, &best);
     if (leaf || !split_pays(g, frame, &best)) {
+      frame->counted = 0;
       listed_add(g, frame, g->samples + start, n, -1);
       break;
     }

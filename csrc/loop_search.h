@@ -323,11 +323,15 @@ static void search_sparse(rpo_grower *g, rpo_frame *frame, int32_t start, int64_
   }
 }
 
+#include "loop_counts.h"
+
 static void search(rpo_grower *g, rpo_frame *frame, int32_t start, int64_t node, uint64_t path,
                    best_split *best) {
   best_split const none = {-INFINITY, 0.0, -1, 0, 0, 0, 0, -1};
   *best = none;
-  if (g->f->sparse) {
+  if (frame->counted) {
+    search_counts(g, frame, start, node, path, best);
+  } else if (g->f->sparse) {
     search_sparse(g, frame, start, node, path, best);
   } else if (g->o.by_class && frame->square < 4294967296.0 && !is_free_pair(g, node)) {
     search_classes(g, frame, g->samples + start, node, path, best);

@@ -242,6 +242,15 @@ static int32_t code_below(const rpo_grower *g, int32_t feature, int32_t first, i
   return below;
 }
 
+/* Where a binary feature is cut: between its two values. */
+static void cut_binary(const rpo_grower *g, uint64_t path, best_split *best) {
+  best->below = 0;
+  best->above = 1;
+  if (!g->o.random_cut) return;
+  best->threshold = draw_cut(g, best->feature, 0, 1, path);
+  if (!g->f->exact) (void)code_below(g, best->feature, 0, 1, &best->threshold);
+}
+
 /* The same among the rows of a small node, whose values are few: many reads at once instead of a
  * chain of them. Exact values, none missing. */
 static int32_t code_below_rows(const rpo_grower *g, const row_list *l, int32_t first, double cut) {

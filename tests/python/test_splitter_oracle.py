@@ -168,6 +168,57 @@ def test_both_targets_agree_on_many_labels():
         assert_same(trees[0], labels, X)
 
 
+def large_binary_problem(seed, one_class=False):
+    """Nodes large enough for tables of counts, with features that many or all rows list."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((900, 40)) < rng.choice([0.01, 0.05, 0.2, 1.0], size=40, p=[0.3, 0.4, 0.2, 0.1])).astype(float)
+    X[:, 0] = -X[:, 0]  # listed rows go left
+    Y = (rng.random((900, 70)) < 0.03).astype(float)
+    if one_class:
+        Y = np.eye(70)[rng.integers(70, size=900)]
+    return sparse.csr_array(X), sparse.csr_array(Y), rng.integers(1, 4, size=900).astype(float)
+
+
+@pytest.mark.parametrize("one_class", [False, True])
+@pytest.mark.parametrize("min_leaf", [1, 4])
+def test_large_nodes(one_class, min_leaf):
+    X, Y, weight = large_binary_problem(0, one_class)
+    tree = DecisionTreeRegressor(min_samples_leaf=min_leaf).fit(X, Y, weight)
+    check_every_node(tree, X.toarray(), Y.toarray(), weight, min_leaf)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"max_features": 8},
+        {"max_features": 8, "min_samples_leaf": 3},
+        {"max_features": 8, "min_weight_fraction_leaf": 0.02},
+        {"max_features": 8, "splitter": "random"},
+    ],
+)
+@pytest.mark.parametrize("one_class", [False, True])
+def test_counts_agree_with_lists(one_class, options):
+    """Whole weights are counted, halves of them are not: the same splits of large nodes."""
+    X, Y, weight = large_binary_problem(1, one_class)
+    whole, half = (
+        DecisionTreeRegressor(**options, min_samples_split=65, random_state=0).fit(X, Y, w)
+        for w in (weight, weight / 2)
+    )
+    assert whole.tree_.node_count > 20
+    assert_same(whole, half, X)
+
+
+def test_counts_do_not_overflow():
+    """Weights too large for a table of counts: as small ones."""
+    X, Y, weight = large_binary_problem(2)
+    small, large = (
+        DecisionTreeRegressor(max_features=8, min_samples_split=65, random_state=0).fit(X, Y, w)
+        for w in (weight, weight * 512)
+    )
+    assert_same(small, large, X)
+
+
 @settings(max_examples=150, deadline=None)
 @given(problems(), st.sampled_from([{}, {"max_features": 2}, {"splitter": "random"}]))
 def test_dense_and_sparse_features_agree(problem, options):
