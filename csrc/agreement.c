@@ -134,7 +134,6 @@ static rpo_status agree_block(void *context, int64_t task, int thread, rpo_job *
       agree_dense(g, s, i, first + i, g->value[thread], in_bag, out);
     }
   }
-  rpo_unload_rows(g->r.X, first, rows, s);
   return RPO_OK;
 }
 

@@ -30,7 +30,7 @@ static void generate(double *x, float *y) {
 
 /* Row-major numbers as the library sees them. */
 static rpo_matrix view(const void *data, rpo_dtype dtype, int64_t rows, int64_t cols) {
-  rpo_matrix m = {rows, cols, RPO_DENSE, dtype, RPO_I32, 0, data, cols, 1, NULL, NULL};
+  rpo_matrix m = {rows, cols, RPO_DENSE, (int32_t)dtype, RPO_I32, 0, data, cols, 1, NULL, NULL};
   return m;
 }
 
