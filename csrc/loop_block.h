@@ -85,7 +85,7 @@ enum { PAIR_TRIES = 12 };
  * -1 when a few tries find none. */
 static int64_t draw_for_pair(const rpo_grower *g, const entry_range *r, uint64_t mask,
                              rpo_rng *rng) {
-  if (r->end == r->from) return -1;
+  if (r->end == r->from || g->o.max_features >= g->f->cols) return -1; /* nothing is drawn */
   for (int tries = 0; tries < PAIR_TRIES; tries++) {
     int64_t const i = r->from + rpo_below(rng, (uint32_t)(r->end - r->from));
     if (entry_varies(g, &g->entries[i], mask)) return i;
