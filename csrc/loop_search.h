@@ -114,7 +114,7 @@ ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,
   side a;
   side_begin(kind, g, &a);
   for (int64_t i = 0; i < node; i++) {
-    double const w = left[i] ? g->weight[rows[i]] : 0.0;
+    double const w = g->weight[rows[i]] * (double)left[i]; /* without a branch */
     side_add_sums(kind, g, w, rows[i], &a);
     a.s.weight += w;
     a.s.rows += left[i];
