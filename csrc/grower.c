@@ -61,23 +61,11 @@ void rpo_grower_free(rpo_grower *g) {
   rpo_delete(g->keys2);
   rpo_delete(g->slot);
   rpo_delete(g->best_rows);
-  rpo_delete(g->lanes);
   rpo_delete(g->bits);
   rpo_delete(g->entries);
   rpo_delete(g->block_codes);
   rpo_delete(g->heap);
   rpo_delete(g);
-}
-
-/* By rest and code: the lanes (cuts) that rows of the code belong to. */
-static void fill_lanes(uint32_t *lanes) {
-  for (int32_t rest = -1; rest < RPO_CUTS; rest++) {
-    for (int32_t c = 0; c < RPO_CUTS; c++) {
-      for (int32_t t = 0; t < RPO_CUTS; t++) {
-        *lanes++ = (c < rest ? c <= t && t < rest : rest < t && t <= c) ? UINT32_MAX : 0u;
-      }
-    }
-  }
 }
 
 rpo_status rpo_grower_new(const rpo_features *f, const rpo_grow_options *options, rpo_grower **out,
@@ -106,14 +94,6 @@ rpo_status rpo_grower_new(const rpo_features *f, const rpo_grow_options *options
       g->bits == NULL) {
     rpo_grower_free(g);
     return rpo_fail_memory(err, "a tree");
-  }
-  if (options->by_class) {
-    g->lanes = rpo_new((RPO_CUTS + 1) * RPO_CUTS * RPO_CUTS, 4);
-    if (g->lanes == NULL) {
-      rpo_grower_free(g);
-      return rpo_fail_memory(err, "a tree");
-    }
-    fill_lanes(g->lanes);
   }
   for (int64_t j = 0; j < f->cols; j++) g->permutation[j] = (int32_t)j;
   rpo_fill_no_hit(f->cols, options->max_features, g->no_hit);

@@ -94,8 +94,6 @@ struct rpo_grower {
   int32_t *slot; /* by feature: candidate + 1, 0 when not drawn */
   int64_t *slot_start;
   int32_t *best_rows; /* rows of the best split's listed side */
-  /* one class a row (loop_classes.h) */
-  uint32_t *lanes; /* (1 + rest) x code x RPO_CUTS: the cuts a code lies beyond, as masks */
   /* small nodes */
   uint64_t *bits; /* by feature */
   rpo_entry *entries;

@@ -82,10 +82,10 @@ static void keep_varying(rpo_grower *g, entry_range *r, uint64_t mask) {
 enum { PAIR_TRIES = 12 };
 
 /* Two rows: every feature that tells them apart does it equally well. One such entry, each as likely;
- * -1 when a few tries find none. */
+ * -1 when a few tries find none, or when there is nothing to draw since all features are tried. */
 static int64_t draw_for_pair(const rpo_grower *g, const entry_range *r, uint64_t mask,
                              rpo_rng *rng) {
-  if (r->end == r->from || g->o.max_features >= g->f->cols) return -1; /* nothing is drawn */
+  if (r->end == r->from || g->o.max_features >= g->f->cols) return -1;
   for (int tries = 0; tries < PAIR_TRIES; tries++) {
     int64_t const i = r->from + rpo_below(rng, (uint32_t)(r->end - r->from));
     if (entry_varies(g, &g->entries[i], mask)) return i;

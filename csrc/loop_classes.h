@@ -1,30 +1,49 @@
 /* The best cuts of features of few values where every row has one class: all cuts of several features
  * in one walk over the rows, which lie class after class.
  *
- * A row of code c lies on the outer side of every cut between c and the feature's `rest`. Lane t is one
- * such side: rows of codes <= t below the rest, >= t above it. Within a class the lanes count weights;
- * when the class ends its counts S_j enter |S|^2, S.T and w (loop_sums.h) of all cuts at once. Nothing
- * is listed, sorted or wiped. The sums are exact in 32 bits since none exceeds |T|^2. */
+ * Within a class each feature counts its rows' weights by code. When the class ends, the sums of the
+ * counts from code t on are what the class has on the right side of the cut before t: S_j of all cuts,
+ * which enter |S|^2, S.T and w (loop_sums.h) side by side, a cut a lane. Nothing is listed or sorted.
+ * The sums are exact in 32 bits since none exceeds |T|^2. */
 #if HAVE_LANES
 
 enum { BATCH = 16, AHEAD = 8 }; /* features walked together; rows fetched ahead */
 
 typedef uint32_t cuts __attribute__((vector_size(4 * RPO_CUTS), may_alias));
 
+/* Lane t: lane t + n of `a`, or 0; `zero` is at hand. */
+#if defined(__clang__)
+#define LANES_FROM(a, ...) __builtin_shufflevector(a, zero, __VA_ARGS__)
+#else
+#define LANES_FROM(a, ...) __builtin_shuffle(a, zero, (cuts){__VA_ARGS__})
+#endif
+
+/* Lane t becomes the sum of lanes t, t + 1, ... */
+ALWAYS_INLINE void sum_from(cuts *v) {
+  cuts const zero = {0};
+  cuts a = *v;
+  a += LANES_FROM(a, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
+  a += LANES_FROM(a, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17);
+  a += LANES_FROM(a, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19);
+  a += LANES_FROM(a, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23);
+  *v = a;
+}
+
 typedef struct cut_sums {
-  cuts count; /* of the class at hand */
+  cuts count; /* of the class at hand, by code */
   cuts square, dot, weight;
-  cuts rows; /* on the side; kept when leaves have a least size */
+  cuts rows; /* by code; kept when leaves have a least size */
 } cut_sums;
 
-static inline void end_class(cut_sums *sums, int n, uint32_t total) {
+ALWAYS_INLINE void end_class(cut_sums *sums, int n, uint32_t total) {
   for (int c = 0; c < n; c++) {
     cut_sums *const a = &sums[c];
-    cuts const s = a->count;
+    cuts s = a->count;
+    sum_from(&s);
     a->square += s * s;
     a->dot += s * total;
     a->weight += s;
-    a->count = s ^ s;
+    a->count ^= a->count;
   }
 }
 
@@ -32,57 +51,46 @@ ALWAYS_INLINE void walk_classes(int count_rows, const rpo_grower *g, const int32
                                 int64_t node, const int32_t *features, int n, cut_sums *sums) {
   const rpo_features *const f = g->f;
   const uint8_t *const codes = f->row_codes;
-  const cuts *beyond[BATCH];
+  const int32_t *const class = g->t->index;
   int64_t offset[BATCH];
   memset(sums, 0, (size_t)n * sizeof *sums);
-  for (int c = 0; c < n; c++) {
-    offset[c] = features[c];
-    beyond[c] = (const cuts *)(const void *)g->lanes + (f->rest[features[c]] + 1) * RPO_CUTS;
+  for (int c = 0; c < n; c++) offset[c] = features[c];
+  for (int64_t i = 0; i < node;) {
+    int32_t const at = class[rows[i]];
+    uint32_t total = 0;
+    for (; i < node && class[rows[i]] == at; i++) {
+      uint32_t const w = (uint32_t)g->whole_weight[rows[i]];
+      const uint8_t *const own = codes + rows[i] * f->cols;
+      if (i + AHEAD < node) {
+        const uint8_t *const next = codes + rows[i + AHEAD] * f->cols;
+        __builtin_prefetch(next);
+        __builtin_prefetch(next + f->cols - 1);
+      }
+      total += w;
+      for (int c = 0; c < n; c++) {
+        uint32_t const code = own[offset[c]];
+        ((uint32_t *)&sums[c].count)[code] += w;
+        if (count_rows) ((uint32_t *)&sums[c].rows)[code]++;
+      }
+    }
+    end_class(sums, n, total);
   }
-  int32_t class = g->t->index[rows[0]];
-  uint32_t total = 0;
-  for (int64_t i = 0; i < node; i++) {
-    int32_t const row = rows[i];
-    if (g->t->index[row] != class) {
-      end_class(sums, n, total);
-      class = g->t->index[row];
-      total = 0;
-    }
-    uint32_t const w = (uint32_t)g->whole_weight[row];
-    const uint8_t *const own = codes + row * f->cols;
-    total += w;
-    if (i + AHEAD < node) {
-      const uint8_t *const next = codes + rows[i + AHEAD] * f->cols;
-      __builtin_prefetch(next);
-      __builtin_prefetch(next + f->cols - 1);
-    }
-    for (int c = 0; c < n; c++) {
-      cuts const in = beyond[c][own[offset[c]]];
-      sums[c].count += in & w;
-      if (count_rows) sums[c].rows -= in;
-    }
-  }
-  end_class(sums, n, total);
+  for (int c = 0; count_rows && c < n; c++) sum_from(&sums[c].rows);
 }
 
-/* The cut beyond lane t, and the codes of the node on either side of it: `present`, one bit each. */
+/* The cut between the code before t in the node and t. */
 static void try_lane(rpo_grower *g, const rpo_frame *frame, const cut_sums *a, int64_t node,
-                     int32_t feature, uint32_t present, int32_t t, int is_left, best_split *best) {
+                     int32_t feature, uint32_t present, int32_t t, best_split *best) {
   side_sums const s = {(double)a->square[t], (double)a->dot[t], (double)a->weight[t],
                        g->o.min_leaf > 1 ? a->rows[t] : 1};
-  if (!(s.weight < frame->weight) || !side_allowed(g, frame, node, &s)) return;
+  if (!side_allowed(g, frame, node, &s)) return;
   double const score = split_score(frame, &s);
   if (!(score > best->score)) return;
   best->score = score;
   best->feature = feature;
   best->missing_left = -1;
-  if (is_left) {
-    best->below = t;
-    best->above = __builtin_ctz(present >> (t + 1)) + t + 1;
-  } else {
-    best->above = t;
-    best->below = 31 - __builtin_clz(present & (((uint32_t)1 << t) - 1u));
-  }
+  best->above = t;
+  best->below = 31 - __builtin_clz(present & (((uint32_t)1 << t) - 1u));
 }
 
 /* In the order of best_cut: from the low end to the rest, then from the high end, or, where no row has
@@ -90,28 +98,22 @@ static void try_lane(rpo_grower *g, const rpo_frame *frame, const cut_sums *a, i
 static int try_cuts(rpo_grower *g, const rpo_frame *frame, const cut_sums *a, int64_t node,
                     int32_t feature, best_split *best) {
   int32_t const rest = g->f->rest[feature];
-  uint32_t weight[RPO_CUTS + 2]; /* of lane t at t + 1: a code is present where lanes differ */
-  uint32_t low = 0, high = 0;
-  memcpy(weight + 1, &a->weight, sizeof a->weight);
-  weight[0] = weight[RPO_CUTS + 1] = 0;
-  for (int32_t t = 0; t < RPO_CUTS; t++) {
-    low |= (uint32_t)(weight[t + 1] > weight[t]) << t;
-    high |= (uint32_t)(weight[t + 1] > weight[t + 2]) << t;
+  uint32_t weight[RPO_CUTS + 1]; /* a code is present where neighbours differ */
+  uint32_t present = 0;
+  memcpy(weight, &a->weight, sizeof a->weight);
+  weight[RPO_CUTS] = 0;
+  for (int32_t t = 0; t < RPO_CUTS; t++) present |= (uint32_t)(weight[t] != weight[t + 1]) << t;
+  uint32_t const above = present & (present - 1u); /* all but the lowest: a cut before each */
+  if (above == 0) return 1;
+  int const has_rest = rest >= 0 && (present >> rest & 1u) != 0;
+  uint32_t const to_rest = has_rest ? ((uint32_t)2 << rest) - 1u : UINT32_MAX;
+  for (uint32_t left = above & to_rest; left != 0; left &= left - 1u) {
+    try_lane(g, frame, a, node, feature, present, __builtin_ctz(left), best);
   }
-  uint32_t const below_rest = rest > 0 ? ((uint32_t)1 << rest) - 1u : 0u;
-  low &= below_rest;
-  high &= ~below_rest;
-  uint32_t const outer = (rest > 0 ? weight[rest] : 0u) + weight[rest + 2];
-  int const has_rest = (double)outer < frame->weight;
-  uint32_t const present = low | high | (has_rest ? (uint32_t)1 << rest : 0u);
-  if ((present & (present - 1u)) == 0) return 1;
-  for (; low != 0; low &= low - 1u) {
-    try_lane(g, frame, a, node, feature, present, __builtin_ctz(low), 1, best);
-  }
-  while (high != 0) {
-    int32_t const t = has_rest ? 31 - __builtin_clz(high) : __builtin_ctz(high);
-    try_lane(g, frame, a, node, feature, present, t, 0, best);
-    high &= ~((uint32_t)1 << t);
+  for (uint32_t left = above & ~to_rest; left != 0;) {
+    int32_t const t = 31 - __builtin_clz(left);
+    try_lane(g, frame, a, node, feature, present, t, best);
+    left ^= (uint32_t)1 << t;
   }
   return 0;
 }
