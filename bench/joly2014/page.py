@@ -131,7 +131,15 @@ def summary(rows: list[dict[str, Any]]) -> str:
         "beyond 2",
         "above by > 1",
     ]
-    return table(header, lines, 2) if lines else "No data set of the paper's has been run."
+    if not lines:
+        return "No data set of the paper's has been run."
+    near = [r for r in rows if r["source"] == "paper" and paper.RULES[r["table"]] == r["rule"]]
+    agree = [sum(abs(r["distance"]) <= limit + 1e-9 for r in near) for limit in (1, 2)]
+    text = (
+        f"By the rule nearest to the paper's, {agree[0]} of {len(near)} cells lie within one of the "
+        f"paper's standard deviations and {agree[1]} within two."
+    )
+    return f"{text}\n\n{table(header, lines, 2)}"
 
 
 def differences(rows: list[dict[str, Any]]) -> list[str]:
