@@ -59,9 +59,8 @@ def _finish(axes, metric: str) -> None:
     axes.set_ylabel(metric)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
-    ticks = sorted(
-        {x for line in axes.lines if len(line.get_xdata()) > 2 for x in line.get_xdata()}
-    )
+    points = [line.get_xdata() for line in axes.lines if line.get_marker() == "."]
+    ticks = sorted({x for line in points for x in line})
     if ticks:
         axes.set_xticks(ticks, [f"{x:g}" for x in ticks], fontsize=7, rotation=45)
         axes.set_xticks([], minor=True)
@@ -75,10 +74,10 @@ def _against_m(axes, cells: Cells, data: str, kinds: tuple[str, ...], title: str
 
 
 def draw(cells: Cells, data: str, metric: str, d: int, path: Path) -> bool:
-    """Write the picture of a data set; False if nothing of it has been run."""
+    """Write the picture of a data set; False if its figures have not been run."""
     from matplotlib.figure import Figure
 
-    if not curve(cells, Fit(data, projection="gaussian"), "m"):
+    if not scores(cells, Fit(data, "tree")):
         return False
     figure = Figure(figsize=(13, 7), layout="constrained")
     (tree, forest, input_output), (dense, thin, pca) = figure.subplots(2, 3)

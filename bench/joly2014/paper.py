@@ -183,9 +183,6 @@ _YEAST = (
 _REASONS = {
     "scene": "All cells of scene are higher here. The paper gives it 2407 features, which is the "
     "number of its rows; the Mulan file has 294. Perhaps other features were used:",
-    "delicious": "On delicious the paper on boosting (2017) gives forests on the original outputs "
-    "0.373 ± 0.004, where Table 1 has 0.384 ± 0.004 (on bibtex 0.553 ± 0.005 and 0.566 ± 0.004): "
-    "both cannot be met:",
 }
 # What is known of data sets that only the paper on boosting has.
 NOTES = {
