@@ -171,7 +171,9 @@ def test_both_targets_agree_on_many_labels():
 def large_binary_problem(seed, one_class=False):
     """Nodes large enough for tables of counts, with features that many or all rows list."""
     rng = np.random.default_rng(seed)
-    X = (rng.random((900, 40)) < rng.choice([0.01, 0.05, 0.2, 1.0], size=40, p=[0.3, 0.4, 0.2, 0.1])).astype(float)
+    X = (
+        rng.random((900, 40)) < rng.choice([0.01, 0.05, 0.2, 1.0], size=40, p=[0.3, 0.4, 0.2, 0.1])
+    ).astype(float)
     X[:, 0] = -X[:, 0]  # listed rows go left
     Y = (rng.random((900, 70)) < 0.03).astype(float)
     if one_class:
