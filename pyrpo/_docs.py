@@ -23,7 +23,8 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "max_features": (
         '"sqrt", "log2", int, float or None',
         "Features drawn at a node, the paper's k.\n"
-        'Forests also take "auto": sqrt(p), 2 sqrt(p) or 4 sqrt(p), by a race (see ``tuning_``).',
+        'Forests also take "auto": sqrt(p), 2 sqrt(p), 4 sqrt(p) or, of regressors, p/3, by a\n'
+        "race (see ``tuning_``).",
     ),
     "max_leaf_nodes": (_INT_OR_NONE, "Grow best-first to so many leaves."),
     "min_impurity_decrease": (_RATE, "Under a projection in units of the projected variance."),

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -134,26 +135,15 @@ class BaseForest(BaseTrees):
     def _rounds(self, growth: Growth) -> list[list[Setting]]:
         k = int(growth.options["max_features"])
         p = growth.X.shape[1]
-        rounds = []
         first = self._contestants(growth.outputs.seen.shape, k)
-        if self._is_auto("max_features"):
-            more = [Setting(None, "log", m) for m in sorted({min(2 * k, p), min(4 * k, p)} - {k})]
-            if len(first) > 1:
-                rounds = [first, [first[0], *more]]
-            else:
-                only = first[0]
-                rounds = [
-                    [
-                        only,
-                        *(
-                            Setting(only.projection, only.n_components, s.max_features)
-                            for s in more
-                        ),
-                    ]
-                ]
-        else:
-            rounds = [first]
-        return rounds
+        if not self._is_auto("max_features"):
+            return [first]
+        counts = (k, *sorted({min(count, p) for count in self._more_features(k, p)} - {k}))
+        varied = [replace(first[0], max_features=count) for count in counts]
+        return [first, varied] if len(first) > 1 else [varied]
+
+    def _more_features(self, k: int, p: int) -> set[int]:
+        return {2 * k, 4 * k}
 
     def _plain(self, options):
         k = int(options["max_features"])
@@ -350,6 +340,9 @@ class ForestRegressor(TreesRegressor, BaseForest):
     """Forests of regression trees."""
 
     _tree_class = DecisionTreeRegressor
+
+    def _more_features(self, k, p):
+        return super()._more_features(k, p) | {max(k, p // 3)}
 
     def _set_oob(self, scores, seen, outputs):
         Y = _rows(outputs.Y, seen)
