@@ -63,6 +63,12 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         '"none", "std" or array of shape (n_outputs,)',
         'Factor of each output in the split score; "std": 1 / standard deviation.',
     ),
+    "draw_non_constant": (
+        "bool",
+        "Draw until `max_features` features are not constant in the node, or none is left. False,\n"
+        "scikit-learn's rule: draw `max_features`, constant or not, and more until one is not\n"
+        "constant. On sparse features, mostly constant in small nodes, True draws many more.",
+    ),
     "max_bins": (
         _INT_OR_NONE,
         "Bins a feature is grouped into before growing; None: exact splits.",

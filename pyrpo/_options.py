@@ -52,6 +52,13 @@ def feature_count(max_features: Any, p: int) -> int:
     )
 
 
+def switch(value: Any, name: str) -> int:
+    """A bool as the library's 0 or 1."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a bool, got {value!r}")
+    return int(value)
+
+
 def check_criterion(estimator: Any, allowed: tuple[str, ...]) -> None:
     """Refuse, by name, what scikit-learn offers and this engine does not."""
     if estimator.criterion not in allowed:
@@ -69,6 +76,7 @@ def tree_options(e: Any, n: int, p: int) -> dict[str, float]:
         "min_samples_split": count(e.min_samples_split, n, "min_samples_split", low=2),
         "min_samples_leaf": count(e.min_samples_leaf, n, "min_samples_leaf"),
         "max_features": feature_count(e.max_features, p),
+        "draw_non_constant": switch(e.draw_non_constant, "draw_non_constant"),
         "min_weight_fraction_leaf": number(
             e.min_weight_fraction_leaf, "min_weight_fraction_leaf", 0.0, 0.5
         ),

@@ -353,6 +353,7 @@ class RandomForestClassifier(ForestClassifier):
         n_components="log",
         shared_projection=False,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
         threshold=0.5,
     ):
@@ -402,6 +403,7 @@ class RandomForestRegressor(ForestRegressor):
         n_components="log",
         shared_projection=False,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
     ):
         store(self, locals())
@@ -455,6 +457,7 @@ class ExtraTreesClassifier(ForestClassifier):
         n_components="log",
         shared_projection=False,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
         threshold=0.5,
     ):
@@ -506,6 +509,7 @@ class ExtraTreesRegressor(ForestRegressor):
         n_components="log",
         shared_projection=False,
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
     ):
         store(self, locals())

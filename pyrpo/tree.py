@@ -104,6 +104,7 @@ class DecisionTreeClassifier(TreesClassifier, BaseTree):
         projection=None,
         n_components="log",
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
         threshold=0.5,
     ):
@@ -145,6 +146,7 @@ class DecisionTreeRegressor(TreesRegressor, BaseTree):
         projection=None,
         n_components="log",
         output_scale="none",
+        draw_non_constant=False,
         max_bins=None,
     ):
         store(self, locals())

@@ -40,8 +40,8 @@ SPLITS = {"delicious": 2, "bibtex": 3}  # others 10
 # Cells measured lower, and why. Columns by their position in COLUMNS.
 CONSTANT = (
     "scikit-learn's rule, followed here, counts features constant in the node among the k drawn, "
-    "which matters on bibtex's sparse words; drawing until k are not constant (the library's "
-    "option draw_non_constant) gives forests within 0.4 deviations, extra-trees within 2"
+    "which matters on bibtex's sparse words; drawing until k are not constant "
+    "(draw_non_constant) gives forests within 0.4 deviations, extra-trees within 2"
 )
 LOW = {("bibtex", "extra-trees", column): CONSTANT for column in range(4)}
 LOW["bibtex", "forest", 0] = LOW["bibtex", "forest", 2] = CONSTANT

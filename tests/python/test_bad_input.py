@@ -154,6 +154,12 @@ def test_kinds_of_parameters(cls, name):
         assert_refused(cls, name, error=TypeError, **{name: "2"})
 
 
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_switches(cls):
+    for value in (1, "yes", None, [True]):
+        assert_refused(cls, "draw_non_constant", error=TypeError, draw_non_constant=value)
+
+
 @pytest.mark.parametrize("cls", FORESTS)
 def test_parameters_of_forests(cls):
     assert_refused(cls, "n_estimators", n_estimators=0)

@@ -1,12 +1,19 @@
 """Every split against a search through all splits in numpy, on small problems of all kinds."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from pyrpo import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
+from pyrpo import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    RandomForestRegressor,
+)
 
 
 @st.composite
@@ -287,3 +294,90 @@ def test_rows_of_one_class_walked_together(seed, common, options, weighted):
         for scale in (1.0, 2.0)
     ]
     assert_same(*trees, X)
+
+
+# ---- how many features are drawn ----------------------------------------------------------------
+
+
+def decreases(X, Y):
+    """Largest decrease by each column that is not constant, best first; the columns' numbers."""
+    columns = np.flatnonzero(np.ptp(X, axis=0))
+    best = np.array([best_decrease(X[:, [j]], Y, np.ones(len(X))) for j in columns])
+    order = np.argsort(-best)
+    return best[order], columns[order]
+
+
+def surprise(trees, X, Y, k):
+    """How far the features split on are from the best of k drawn among those not constant.
+
+    Of q features that are not constant, the best of k drawn without replacement has rank >= r with
+    probability C(q - r, k) / C(q, k); where k >= q the rank is 0. Returns the sum over all nodes of
+    rank - expected rank, in standard deviations, and how many ranks are not 0 that had to be.
+    """
+    total = variance = wrong = 0
+    for tree in trees:
+        paths, t = tree.decision_path(X).toarray().astype(bool), tree.tree_
+        for node in np.flatnonzero(t.children_left >= 0):
+            rows = paths[:, node]
+            best, columns = decreases(X[rows], Y[rows])
+            if len(best) > 1 and (np.diff(best) > -1e-9 * best[0]).any():
+                continue  # ties: the rank is not defined, whichever feature was taken
+            rank, q = list(columns).index(t.feature[node]), len(columns)
+            if k >= q:
+                wrong += rank > 0
+                continue
+            tail = np.array([comb(q - r, k) / comb(q, k) for r in range(1, q)])
+            mean = tail.sum()  # and E[rank²] = sum of (2r - 1) P(rank >= r)
+            total += rank - mean
+            variance += ((2 * np.arange(1, q) - 1) * tail).sum() - mean**2
+    return total / np.sqrt(variance), wrong
+
+
+@pytest.mark.parametrize("rows", [60, 150], ids=["nodes as bits", "nodes as lists"])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_draw_non_constant(container, rows):
+    """Sparse columns, most of them constant in most nodes: best of k that are not."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((rows, 40)) < 0.08).astype(float)
+    Y, k = rng.normal(size=(rows, 2)), 4
+
+    def trees(draw_non_constant):
+        options = {"max_features": k, "draw_non_constant": draw_non_constant}
+        return [
+            DecisionTreeRegressor(random_state=seed, **options).fit(container(X), Y)
+            for seed in range(8)
+        ]
+
+    distance, wrong = surprise(trees(True), X, Y, k)
+    assert abs(distance) < 4
+    assert wrong == 0
+    distance, wrong = surprise(trees(False), X, Y, k)  # looks at fewer, so takes worse ones
+    assert wrong > 3
+    assert distance > 1
+
+
+def test_draw_non_constant_of_enough_features_is_all_of_them():
+    """Of 5 features and 25 constant ones, drawing 5 that are not constant takes every one."""
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.normal(size=(50, 5)), np.ones((50, 25))])[:, rng.permutation(30)]
+    Y = rng.normal(size=(50, 2))
+    drawn = DecisionTreeRegressor(max_features=5, draw_non_constant=True, random_state=0)
+    check_every_node(drawn.fit(X, Y), X, Y, None)
+    fewer = DecisionTreeRegressor(max_features=5, random_state=0).fit(X, Y)
+    with pytest.raises(AssertionError):
+        check_every_node(fewer, X, Y, None)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("forest", [RandomForestRegressor, ExtraTreesClassifier])
+def test_draw_non_constant_of_forests(forest, seed):
+    """Reaches the trees of forests; changes nothing where no feature is constant in any node."""
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((60, 5)) < 0.3).astype(float)
+    for X, same in ((rng.random((60, 30)) < 0.1, False), (rng.normal(size=(60, 30)), True)):
+        a, b = (
+            forest(5, draw_non_constant=choice, max_features=4, random_state=seed).fit(X, Y)
+            for choice in (False, True)
+        )
+        assert (a.estimators_[0].tree_.feature.tolist() == b[0].tree_.feature.tolist()) == same
+        assert b[0].draw_non_constant
