@@ -45,10 +45,12 @@ typedef enum rpo_section {
   RPO_SEC_ROW_WEIGHT = 16,    /* rows form: their weights; absent: 1 */
   RPO_SEC_LABEL_START = 17,   /* rows form, sparse labels: rows + 1 */
   RPO_SEC_LABEL_INDEX = 18,
-  RPO_SEC_LABEL_VALUE = 19, /* absent: 1 (sparse labels) */
-  RPO_SEC_TABLE = 20,       /* leaf table: leaves x label columns */
-  RPO_SEC_FALLBACK = 21,    /* f64 by output, ratio only */
-  RPO_SEC_NOTE = 22,        /* u8: the caller's own bytes */
+  RPO_SEC_LABEL_VALUE = 19,   /* absent: 1 (sparse labels) */
+  RPO_SEC_TABLE = 20,         /* leaf table: leaves x label columns */
+  RPO_SEC_FALLBACK = 21,      /* f64 by output, ratio only */
+  RPO_SEC_NOTE = 22,          /* u8: the caller's own bytes */
+  RPO_SEC_SAMPLE_WEIGHT = 23, /* by leaf: its weight in the sample the tree was grown on, where the
+                                 leaves hold all rows; absent: they hold that sample */
   RPO_SECTIONS = 24
 } rpo_section;
 
@@ -62,6 +64,7 @@ typedef struct rpo_forest {
   const int64_t *sampling, *inner_start, *leaf_start, *row_start, *label_start;
   const uint8_t *missing_left;
   rpo_array feature, threshold, left, right, impurity, leaf_impurity, leaf_weight, leaf_rows;
+  rpo_array sample_weight; /* no data: leaf_weight */
   rpo_array row, row_weight, label_index, label_value, table, fallback, note;
   int64_t *leaf_row_start; /* derived: by leaf, where its rows begin in `row`; leaves + 1 */
 } rpo_model;

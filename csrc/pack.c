@@ -120,7 +120,7 @@ static double of_inner(const void *context, int64_t i) {
   }
 }
 
-enum { LEAF_IMPURITY, LEAF_WEIGHT, LEAF_ROWS };
+enum { LEAF_IMPURITY, LEAF_WEIGHT, LEAF_ROWS, SAMPLE_WEIGHT };
 
 static double of_leaf(const void *context, int64_t i) {
   source *const s = (source *)(uintptr_t)context;
@@ -128,6 +128,9 @@ static double of_leaf(const void *context, int64_t i) {
   int64_t const j = i - s->leaf_start[s->tree];
   if (s->which == LEAF_IMPURITY) return (double)t->leaf_impurity[j];
   if (s->which == LEAF_WEIGHT) return t->leaf_weight[j];
+  if (s->which == SAMPLE_WEIGHT) {
+    return t->sample_weight == NULL ? t->leaf_weight[j] : t->sample_weight[j];
+  }
   return t->leaf_start[j + 1] - t->leaf_start[j];
 }
 
@@ -148,14 +151,17 @@ static void put_trees(plan *p, source *s) {
   } inner[] = {{RPO_SEC_FEATURE, RPO_INDEX},        {RPO_SEC_THRESHOLD, RPO_REAL},
                {RPO_SEC_LEFT, RPO_CHILD},           {RPO_SEC_RIGHT, RPO_CHILD},
                {RPO_SEC_MISSING_LEFT, RPO_TYPE_U8}, {RPO_SEC_IMPURITY, RPO_TYPE_F32}};
-  static const rpo_section leaf[] = {RPO_SEC_LEAF_IMPURITY, RPO_SEC_LEAF_WEIGHT, RPO_SEC_LEAF_ROWS};
+  static const rpo_section leaf[] = {RPO_SEC_LEAF_IMPURITY, RPO_SEC_LEAF_WEIGHT, RPO_SEC_LEAF_ROWS,
+                                     RPO_SEC_SAMPLE_WEIGHT};
   int64_t const trees = s->parts->trees;
+  int sampled = 0;
+  for (int64_t t = 0; t < trees; t++) sampled |= s->parts->tree[t].sample_weight != NULL;
   for (int i = 0; i < 6; i++) {
     s->which = i;
     s->tree = 0;
     put(p, inner[i].id, inner[i].family, s->inner_start[trees], of_inner, s);
   }
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 3 + sampled; i++) {
     s->which = i;
     s->tree = 0;
     put(p, leaf[i], RPO_ANY, s->leaf_start[trees], of_leaf, s);

@@ -205,6 +205,47 @@ static int64_t add_leaves(const rpo_reading *r, const rpo_scratch *s, int64_t i,
   return count;
 }
 
+static void take_away(const rpo_labels *l, int64_t row, double share, double *sum) {
+  if (l->dense != NULL) {
+    for (int64_t j = 0; j < l->columns; j++) sum[j] -= share * l->dense[row * l->columns + j];
+    return;
+  }
+  for (int64_t e = l->start[row]; e < l->start[row + 1]; e++) {
+    sum[l->index[e]] -= share * (l->value == NULL ? 1.0 : l->value[e]);
+  }
+}
+
+/* The same of a training row, over the trees that did not see it. Leaves that hold all rows hold it
+ * too: of weight w in a leaf of weight W and mean v, the mean of the others is (W v - w y) / (W - w). */
+static int64_t add_others(const rpo_reading *r, const rpo_scratch *s, int64_t i, int64_t self,
+                          double *sum) {
+  const rpo_forest *const m = r->m;
+  double const own = r->weight == NULL ? 1.0 : r->weight[self];
+  double taken = 0.0;
+  int64_t count = 0;
+  for (int64_t t = 0; t < m->trees; t++) {
+    if (r->in_bag[t * m->rows + self]) continue;
+    int64_t const leaf = m->leaf_start[t] + s->leaf[t * r->block + i];
+    double const all = weight_at(&m->leaf_weight, leaf), unit = 1.0 / (all - own);
+    count++;
+    if (m->table.data != NULL) {
+      int64_t const first = leaf * m->columns;
+      taken += unit * own;
+      for (int64_t j = 0; j < m->columns; j++) {
+        sum[j] += unit * all * rpo_array_number(&m->table, first + j);
+      }
+      continue;
+    }
+    for (int64_t e = m->leaf_row_start[leaf]; e < m->leaf_row_start[leaf + 1]; e++) {
+      double const w = m->row_weight.data == NULL ? 1.0 : weight_at(&m->row_weight, e);
+      int64_t const row = label_at(&m->row, e);
+      if (row != self) add_labels(m, row, unit * w, sum);
+    }
+  }
+  if (taken > 0.0) take_away(r->held, self, taken, sum);
+  return count;
+}
+
 /* From sums over `count` trees to predictions. */
 /* Shares, between 0 and 1, are rounded to multiples of 2^-46 (adding and subtracting 96 does it), so
  * that one half, one, and ties come out exact however the sum was made. */
@@ -235,7 +276,9 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
     double *const out = r->out + (first + i) * m->outputs;
     double *const sum = m->ratio ? s->sum : out;
     memset(sum, 0, (size_t)m->columns * sizeof *sum);
-    count = add_leaves(r, s, i, r->in_bag == NULL ? NULL : r->in_bag + first + i, sum);
+    count = r->held != NULL
+                ? add_others(r, s, i, first + i, sum)
+                : add_leaves(r, s, i, r->in_bag == NULL ? NULL : r->in_bag + first + i, sum);
     if (r->counts != NULL) r->counts[first + i] = count;
     if (count > 0) {
       rpo_finish_row(m, sum, count, out);
@@ -258,14 +301,32 @@ rpo_status rpo_forest_predict(const rpo_forest *m, const rpo_matrix *X, const rp
   return rpo_read_blocks(&r, control, predict_block, err);
 }
 
-rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, const double *weight,
+/* Labels of a forest whose leaves hold all rows. */
+static rpo_status read_held(const rpo_forest *m, const rpo_matrix *labels, rpo_labels *out,
+                            rpo_error *err) {
+  if (labels == NULL) {
+    return rpo_fail(err, RPO_EINVAL, "labels is NULL, but the leaves hold all rows");
+  }
+  RPO_TRY(rpo_matrix_check(labels, "labels", err));
+  RPO_TRY(rpo_matrix_check_values(labels, "labels", 0, err));
+  if (labels->format == RPO_CSC || labels->rows != m->rows || labels->cols != m->columns) {
+    return rpo_fail(err, RPO_EINVAL, "labels must be %lld x %lld, dense or CSR, as in the fit",
+                    (long long)m->rows, (long long)m->columns);
+  }
+  return rpo_labels_new(labels, out, err);
+}
+
+rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X,
+                                  const rpo_matrix *labels, const double *weight,
                                   const rpo_control *control, double *out, int64_t *counts,
                                   rpo_error *err) {
   rpo_reading r;
+  rpo_labels held;
   double *sums = NULL, *drawn = NULL;
   uint8_t *in_bag = NULL;
   rpo_status status;
   memset(&r, 0, sizeof r);
+  memset(&held, 0, sizeof held);
   RPO_TRY(rpo_check_input(m, X, out, err));
   if (X->rows != m->rows) {
     return rpo_fail(err, RPO_EINVAL, "X has %lld rows, the forest was fitted to %lld",
@@ -281,6 +342,11 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, cons
       return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g",
                       weight[i]);
     }
+  }
+  if (m->sample_weight.data != NULL) {
+    RPO_GOTO(read_held(m, labels, &held, err));
+    r.held = &held;
+    r.weight = weight;
   }
   RPO_GOTO(rpo_weight_sums(weight, m->rows, &sums, err));
   drawn = rpo_new(m->rows, 8);
@@ -301,6 +367,7 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, cons
   r.in_bag = in_bag;
   status = rpo_read_blocks(&r, control, predict_block, err);
 done:
+  rpo_labels_release(&held);
   rpo_delete(sums);
   rpo_delete(drawn);
   rpo_delete(in_bag);

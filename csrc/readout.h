@@ -21,7 +21,9 @@ typedef struct rpo_reading {
   int64_t block;
   rpo_scratch *scratch; /* by thread */
   int threads;
-  const uint8_t *in_bag; /* trees x rows, or NULL */
+  const uint8_t *in_bag;  /* trees x rows, or NULL */
+  const rpo_labels *held; /* with it, of leaves that hold all rows: what they hold, */
+  const double *weight;   /* and the rows' weights (NULL: ones) */
   int64_t *counts;
   double *out;
   int64_t k, *index;           /* top-k */

@@ -213,6 +213,12 @@ RPO_API rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features
                                   const double *fallback, const double *weight,
                                   const rpo_projection *projection, const rpo_control *control,
                                   rpo_forest **out, rpo_error *err);
+/* The same trees with every training row in their leaves, in a new forest: their structure is that of
+ * each tree's bootstrap sample, their predictions are means over all rows. X, labels and weight as in
+ * the fit; every leaf must receive a row. Importances stay those of the samples. */
+RPO_API rpo_status rpo_forest_relabel(const rpo_forest *forest, const rpo_matrix *X,
+                                      const rpo_matrix *labels, const double *weight,
+                                      const rpo_control *control, rpo_forest **out, rpo_error *err);
 RPO_API void rpo_forest_free(rpo_forest *forest);
 
 RPO_API int64_t rpo_forest_trees(const rpo_forest *forest);
@@ -232,10 +238,13 @@ RPO_API rpo_status rpo_forest_predict_topk(const rpo_forest *forest, const rpo_m
                                            const rpo_control *control, int64_t *out_index,
                                            double *out_score, rpo_error *err);
 /* Out-of-bag predictions of the training rows (X as in fit): each row by the trees whose bootstrap
- * sample left it out. out is rows x outputs; counts, one a row, says how many trees (0: out is NaN). */
+ * sample left it out. Of a forest that rpo_forest_relabel made, the row's own label is left out of
+ * the leaves, and `labels` must be given again; else they may be NULL. out is rows x outputs; counts,
+ * one a row, says how many trees (0: out is NaN). */
 RPO_API rpo_status rpo_forest_predict_oob(const rpo_forest *forest, const rpo_matrix *X,
-                                          const double *weight, const rpo_control *control,
-                                          double *out, int64_t *counts, rpo_error *err);
+                                          const rpo_matrix *labels, const double *weight,
+                                          const rpo_control *control, double *out, int64_t *counts,
+                                          rpo_error *err);
 /* Node each row ends in, by tree: out is rows x trees, nodes numbered in preorder from 0. */
 RPO_API rpo_status rpo_forest_apply(const rpo_forest *forest, const rpo_matrix *X,
                                     const rpo_control *control, int64_t *out, rpo_error *err);

@@ -48,6 +48,9 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
     def _check_readout(self, outputs: Outputs) -> None:
         """Refuse wrong parameters of what is done after growing."""
 
+    def _relabel(self, X: Any, labels: _native.Matrix, weight: np.ndarray | None) -> None:
+        """Put into the leaves other rows than those the trees were grown on."""
+
     def _finish(self, X: Any, outputs: Outputs) -> None:
         """Do what is done after growing."""
 
@@ -120,6 +123,7 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
                 n_jobs=self.n_jobs,
                 progress=progress,
             )
+        self._relabel(X, label_view or target_view, outputs.weight)
         self._join(earlier)
         self._finish(X, outputs)
 

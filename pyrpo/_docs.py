@@ -69,6 +69,13 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         "scikit-learn's rule: draw `max_features`, constant or not, and more until one is not\n"
         "constant. On sparse features, mostly constant in small nodes, True draws many more.",
     ),
+    "leaf_rows": (
+        '"sample" or "all"',
+        "Training rows whose outputs the leaves hold: the tree's bootstrap sample, or all. Splits\n"
+        "are those of the sample either way, and so are impurities and importances. All rows lift\n"
+        "fully grown trees, whose leaves are otherwise single rows, for a few per cent of the time.\n"
+        "Out of bag, a row's own outputs are left out of its leaves.",
+    ),
     "max_bins": (
         _INT_OR_NONE,
         "Bins a feature is grouped into before growing; None: exact splits.",

@@ -249,7 +249,7 @@ static rpo_status read_once(reader *r, rpo_forest **made, rpo_error *err) {
   switch (r->which) {
     case PREDICT: return rpo_forest_predict(f, &X, NULL, r->real, err);
     case TOPK: return rpo_forest_predict_topk(f, &X, 2, NULL, r->whole, r->real, err);
-    case OOB: return rpo_forest_predict_oob(f, &X, r->p->weight, NULL, r->real, r->whole, err);
+    case OOB: return rpo_forest_predict_oob(f, &X, NULL, r->p->weight, NULL, r->real, r->whole, err);
     case APPLY: return rpo_forest_apply(f, &X, NULL, r->whole, err);
     case PATHS: return rpo_forest_paths(f, &X, NULL, r->start, r->whole, NULL, err);
     case WEIGHTS: return rpo_forest_weights(f, &X, NULL, r->whole, NULL, NULL, err);

@@ -131,7 +131,7 @@ static void out_of_bag_by_hand(void) {
     double drawn[N], *sums = NULL;
     rpo_error err;
     mini_context("case %d", k);
-    CHECK_OK(rpo_forest_predict_oob(f, &X, p.weight, &control, out, counts, &err), &err);
+    CHECK_OK(rpo_forest_predict_oob(f, &X, NULL, p.weight, &control, out, counts, &err), &err);
     CHECK_EQUAL(rpo_weight_sums(p.weight, N, &sums, NULL), RPO_OK);
     for (int64_t tree = 0; tree < TREES; tree++) {
       flat_tree t = tree_read(f, tree);
