@@ -205,13 +205,20 @@ static int64_t add_leaves(const rpo_reading *r, const rpo_scratch *s, int64_t i,
   return count;
 }
 
+/* What rounding leaves of a zero becomes one: it may be a denominator. */
+static inline double without(double sum, double part) {
+  return fabs(sum - part) < 1e-12 * fabs(part) ? 0.0 : sum - part;
+}
+
 static void take_away(const rpo_labels *l, int64_t row, double share, double *sum) {
   if (l->dense != NULL) {
-    for (int64_t j = 0; j < l->columns; j++) sum[j] -= share * l->dense[row * l->columns + j];
+    const double *const y = l->dense + row * l->columns;
+    for (int64_t j = 0; j < l->columns; j++) sum[j] = without(sum[j], share * y[j]);
     return;
   }
   for (int64_t e = l->start[row]; e < l->start[row + 1]; e++) {
-    sum[l->index[e]] -= share * (l->value == NULL ? 1.0 : l->value[e]);
+    double *const s = sum + l->index[e];
+    *s = without(*s, share * (l->value == NULL ? 1.0 : l->value[e]));
   }
 }
 
@@ -227,6 +234,7 @@ static int64_t add_others(const rpo_reading *r, const rpo_scratch *s, int64_t i,
     if (r->in_bag[t * m->rows + self]) continue;
     int64_t const leaf = m->leaf_start[t] + s->leaf[t * r->block + i];
     double const all = weight_at(&m->leaf_weight, leaf), unit = 1.0 / (all - own);
+    if (!(all > own)) continue; /* all but nothing of the weight is its own, by rounding */
     count++;
     if (m->table.data != NULL) {
       int64_t const first = leaf * m->columns;

@@ -262,8 +262,8 @@ class ForestClassifier(TreesClassifier, BaseForest):
             )
         if self.leaf_rows == "all":
             raise ValueError(
-                "class_weight='balanced_subsample' has no weights for rows outside a tree's sample: "
-                "leaf_rows='all' needs another, such as 'balanced'"
+                "class_weight='balanced_subsample' has no weights for rows outside a tree's "
+                "sample: leaf_rows='all' needs another, such as 'balanced'"
             )
         return options | {"balance": 2 if self._indicator else 1}
 
