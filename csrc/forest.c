@@ -402,6 +402,13 @@ static rpo_status check_pick(const rpo_forest *const *forests, int64_t n, const 
       return rpo_fail(err, RPO_EINVAL, "forest %lld was not fitted to the same data as the first",
                       (long long)i);
     }
+    if ((a->sample_weight.data == NULL) != (b->sample_weight.data == NULL)) {
+      return rpo_fail(
+          err, RPO_EINVAL,
+          "forest %lld and the first differ in leaf_rows: one holds all rows, one those "
+          "of its samples",
+          (long long)i);
+    }
   }
   for (int64_t i = 0; i < count; i++) {
     int64_t const from = pick[2 * i], tree = pick[2 * i + 1];

@@ -178,6 +178,15 @@ def test_bad_values_are_named():
         ).fit(X, Y)  # fmt: skip
 
 
+def test_warm_start_does_not_mix_leaves():
+    X, Y = problem(7)
+    forest = pyrpo.RandomForestRegressor(2, warm_start=True, random_state=0).fit(X, Y)
+    before = forest.predict(X)
+    with pytest.raises(ValueError, match="differ in leaf_rows"):
+        forest.set_params(n_estimators=4, leaf_rows="all").fit(X, Y)
+    np.testing.assert_array_equal(forest.predict(X), before)
+
+
 def test_the_library_refuses_other_rows():
     X, Y = problem(6)
     model = pyrpo.RandomForestRegressor(2, random_state=0).fit(X, Y)._model
