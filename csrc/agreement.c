@@ -159,6 +159,10 @@ static rpo_status check(const rpo_forest *m, const rpo_matrix *X, const rpo_matr
                     (long long)Y->cols, (long long)X->rows, (long long)m->outputs);
   }
   if (m->ratio) return rpo_fail(err, RPO_EINVAL, "forest: was fitted with label_ratio");
+  if (m->sample_weight.data != NULL) {
+    return rpo_fail(err, RPO_EINVAL,
+                    "forest: its leaves hold all rows, also those to be predicted");
+  }
   for (int64_t i = 0; i < X->rows; i++) {
     if (rows[i] < 0 || rows[i] >= m->rows) {
       return rpo_fail(err, RPO_EINVAL, "rows[%lld] is %lld, the forest was fitted to %lld rows",

@@ -34,6 +34,19 @@ void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *su
   }
 }
 
+rpo_status rpo_weight_check(const double *weight, int64_t rows, rpo_error *err) {
+  double total = 0.0;
+  for (int64_t i = 0; i < rows; i++) {
+    double const w = weight == NULL ? 1.0 : weight[i];
+    if (!(w >= 0.0 && isfinite(w))) {
+      return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g", w);
+    }
+    total += w;
+  }
+  if (!(total > 0.0)) return rpo_fail(err, RPO_EINVAL, "weight: all weights are zero");
+  return RPO_OK;
+}
+
 rpo_status rpo_weight_sums(const double *weight, int64_t rows, double **out, rpo_error *err) {
   int equal = 1;
   *out = NULL;
@@ -293,7 +306,6 @@ static rpo_status pack(const fit *f, int64_t outputs, int ratio, const double *f
 
 static rpo_status check_fit(const rpo_features *features, const rpo_matrix *target,
                             const rpo_matrix *labels, const double *weight, rpo_error *err) {
-  double total = 0.0;
   if (target->rows != features->rows) {
     return rpo_fail(err, RPO_EINVAL, "target has %lld rows, features have %lld",
                     (long long)target->rows, (long long)features->rows);
@@ -302,15 +314,7 @@ static rpo_status check_fit(const rpo_features *features, const rpo_matrix *targ
     return rpo_fail(err, RPO_EINVAL, "labels have %lld rows, features have %lld",
                     (long long)labels->rows, (long long)features->rows);
   }
-  for (int64_t i = 0; i < features->rows; i++) {
-    double const w = weight == NULL ? 1.0 : weight[i];
-    if (!(w >= 0.0 && isfinite(w))) {
-      return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g", w);
-    }
-    total += w;
-  }
-  if (!(total > 0.0)) return rpo_fail(err, RPO_EINVAL, "weight: all weights are zero");
-  return RPO_OK;
+  return rpo_weight_check(weight, features->rows, err);
 }
 
 rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *features,

@@ -8,6 +8,8 @@
  * of the weights (NULL: all equal). */
 void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *sums, int64_t rows,
                    double *counts);
+/* Refuses weights that are negative, not finite or all zero. */
+rpo_status rpo_weight_check(const double *weight, int64_t rows, rpo_error *err);
 /* Running sums of weights, NULL in *out when all are equal. */
 rpo_status rpo_weight_sums(const double *weight, int64_t rows, double **out, rpo_error *err);
 #endif

@@ -32,8 +32,10 @@ typedef struct rpo_tree {
   float *impurity;                 /* inner */
   float *leaf_impurity;
   double *leaf_weight;
-  int32_t *leaf_start; /* n_leaves + 1 */
-  int32_t *rows;       /* training rows, leaf after leaf */
+  double *sample_weight; /* of the leaves in the tree's sample, where leaf_weight is of other rows;
+                            else NULL */
+  int32_t *leaf_start;   /* n_leaves + 1 */
+  int32_t *rows;         /* training rows, leaf after leaf */
 } rpo_tree;
 
 void rpo_tree_release(rpo_tree *tree);

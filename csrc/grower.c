@@ -16,6 +16,7 @@ void rpo_tree_release(rpo_tree *t) {
   rpo_delete(t->impurity);
   rpo_delete(t->leaf_impurity);
   rpo_delete(t->leaf_weight);
+  rpo_delete(t->sample_weight);
   rpo_delete(t->leaf_start);
   rpo_delete(t->rows);
   memset(t, 0, sizeof *t);

@@ -295,6 +295,7 @@ static rpo_status open_trees(rpo_model *m, const rpo_array *found, rpo_error *er
   m->leaf_impurity = found[RPO_SEC_LEAF_IMPURITY];
   m->leaf_weight = found[RPO_SEC_LEAF_WEIGHT];
   m->leaf_rows = found[RPO_SEC_LEAF_ROWS];
+  m->sample_weight = found[RPO_SEC_SAMPLE_WEIGHT];
   m->flags = found[RPO_SEC_FLAGS].data;
   int64_t const inner = m->feature.count, leaves = m->leaf_rows.count;
   if (!rises(m->inner_start, m->trees, inner) || !rises(m->leaf_start, m->trees, leaves)) {
@@ -308,6 +309,9 @@ static rpo_status open_trees(rpo_model *m, const rpo_array *found, rpo_error *er
   RPO_TRY(expect(&found[RPO_SEC_FLAGS], RPO_TYPE_U8, inner, "the flags of nodes", err));
   RPO_TRY(expect(&m->leaf_impurity, RPO_ANY, leaves, "the leaves' impurities", err));
   RPO_TRY(expect(&m->leaf_weight, RPO_ANY, leaves, "the leaves' weights", err));
+  if (m->sample_weight.data != NULL) {
+    RPO_TRY(expect(&m->sample_weight, RPO_ANY, leaves, "the leaves' sample weights", err));
+  }
   RPO_TRY(expect(&m->leaf_rows, RPO_COUNT, leaves, "the leaves' rows", err));
   RPO_TRY(check_leaf_rows(m, err));
   RPO_TRY(check_within(&m->feature, m->inputs, "a feature is out of range", err));
@@ -366,13 +370,15 @@ rpo_status rpo_model_tree(const rpo_model *m, int64_t tree, rpo_tree *out, doubl
   t.leaf_impurity = rpo_new(t.n_leaves, 4);
   t.leaf_weight = rpo_new(t.n_leaves, 8);
   t.leaf_start = rpo_new(t.n_leaves + 1, 4);
+  int const sampled = m->sample_weight.data != NULL;
+  if (sampled) t.sample_weight = rpo_new(t.n_leaves, 8);
   if (rpo_has_rows(m)) t.n_rows = m->s.tree_start[tree + 1] - m->s.tree_start[tree];
   t.rows = rpo_new(t.n_rows, 4);
   double *weight = m->s.weight.data == NULL ? NULL : rpo_new(t.n_rows, 8);
   if (t.feature == NULL || t.left == NULL || t.right == NULL || t.threshold == NULL ||
       t.missing_left == NULL || t.impurity == NULL || t.leaf_impurity == NULL ||
       t.leaf_weight == NULL || t.leaf_start == NULL || t.rows == NULL ||
-      (weight == NULL && m->s.weight.data != NULL)) {
+      (sampled && t.sample_weight == NULL) || (weight == NULL && m->s.weight.data != NULL)) {
     rpo_tree_release(&t);
     rpo_delete(weight);
     return rpo_fail_memory(err, "a tree");
@@ -389,6 +395,7 @@ rpo_status rpo_model_tree(const rpo_model *m, int64_t tree, rpo_tree *out, doubl
   for (int64_t l = 0; l < t.n_leaves; l++) {
     t.leaf_impurity[l] = (float)rpo_array_number(&m->leaf_impurity, leaf + l);
     t.leaf_weight[l] = rpo_array_number(&m->leaf_weight, leaf + l);
+    if (sampled) t.sample_weight[l] = rpo_array_number(&m->sample_weight, leaf + l);
     t.leaf_start[l + 1] = t.leaf_start[l] + (int32_t)rpo_array_whole(&m->leaf_rows, leaf + l);
   }
   for (int64_t i = 0; i < t.n_rows; i++) {

@@ -49,6 +49,8 @@ typedef enum rpo_section {
   RPO_SEC_VALUE = 19,         /* labels by training row, or leaf values; absent: ones (sparse) */
   RPO_SEC_FALLBACK = 21,      /* f64 by output, ratio only */
   RPO_SEC_NOTE = 22,          /* u8: the caller's own bytes */
+  RPO_SEC_SAMPLE_WEIGHT = 23, /* by leaf: its weight in the sample the tree was grown on, where the
+                                 leaves hold all rows; absent: they hold that sample */
   RPO_SECTIONS = 24
 } rpo_section;
 
@@ -81,6 +83,7 @@ typedef struct rpo_forest {
   const int64_t *sampling, *inner_start, *leaf_start;
   const uint8_t *flags;
   rpo_array feature, threshold, left, right, impurity, leaf_impurity, leaf_weight, leaf_rows;
+  rpo_array sample_weight;    /* no data: leaf_weight */
   rpo_leaf_rows s;            /* rows form; s.start is derived on opening */
   const int64_t *value_start; /* NULL: dense */
   rpo_array value_index, value;

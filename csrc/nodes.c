@@ -302,7 +302,8 @@ done:
   return status;
 }
 
-/* Weighted decrease of impurity by feature; a tree's decreases sum to 1. */
+/* Weighted decrease of impurity by feature, in the sample each tree was grown on; a tree's decreases
+ * sum to 1. */
 rpo_status rpo_forest_importances(const rpo_forest *m, double *out, rpo_error *err) {
   if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
   int64_t most = 0;
@@ -310,6 +311,7 @@ rpo_status rpo_forest_importances(const rpo_forest *m, double *out, rpo_error *e
     int64_t const inner = m->inner_start[t + 1] - m->inner_start[t];
     most = inner > most ? inner : most;
   }
+  const rpo_array *const grown = m->sample_weight.data ? &m->sample_weight : &m->leaf_weight;
   double *const weight = rpo_new(most, 8), *const own = rpo_new(m->inputs, 8);
   if (weight == NULL || own == NULL) {
     rpo_delete(weight);
@@ -327,7 +329,7 @@ rpo_status rpo_forest_importances(const rpo_forest *m, double *out, rpo_error *e
       for (int c = 0; c < 2; c++) {
         int64_t const child = rpo_array_whole(c == 0 ? &m->left : &m->right, first + n);
         int64_t const leaf = m->leaf_start[t] + ~child;
-        double const w = child >= 0 ? weight[child] : rpo_array_number(&m->leaf_weight, leaf);
+        double const w = child >= 0 ? weight[child] : rpo_array_number(grown, leaf);
         weight[n] += w;
         below += w * (child >= 0 ? rpo_array_number(&m->impurity, first + child)
                                  : rpo_array_number(&m->leaf_impurity, leaf));

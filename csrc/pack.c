@@ -119,7 +119,7 @@ static double of_inner(const void *context, int64_t i) {
   }
 }
 
-enum { LEAF_IMPURITY, LEAF_WEIGHT, LEAF_ROWS };
+enum { LEAF_IMPURITY, LEAF_WEIGHT, LEAF_ROWS, SAMPLE_WEIGHT };
 
 static double of_leaf(const void *context, int64_t i) {
   source *const s = (source *)(uintptr_t)context;
@@ -127,6 +127,9 @@ static double of_leaf(const void *context, int64_t i) {
   int64_t const j = i - s->leaf_start[s->tree];
   if (s->which == LEAF_IMPURITY) return (double)t->leaf_impurity[j];
   if (s->which == LEAF_WEIGHT) return t->leaf_weight[j];
+  if (s->which == SAMPLE_WEIGHT) {
+    return t->sample_weight == NULL ? t->leaf_weight[j] : t->sample_weight[j];
+  }
   return t->leaf_start[j + 1] - t->leaf_start[j];
 }
 
@@ -141,10 +144,13 @@ static double of_row(const void *context, int64_t i) {
 }
 
 static void put_trees(plan *p, source *s) {
-  static const rpo_section leaf[] = {RPO_SEC_LEAF_IMPURITY, RPO_SEC_LEAF_WEIGHT, RPO_SEC_LEAF_ROWS};
+  static const rpo_section leaf[] = {RPO_SEC_LEAF_IMPURITY, RPO_SEC_LEAF_WEIGHT, RPO_SEC_LEAF_ROWS,
+                                     RPO_SEC_SAMPLE_WEIGHT};
   int64_t const trees = s->parts->trees;
   int64_t most = 0;
+  int sampled = 0;
   for (int64_t t = 0; t < trees; t++) {
+    sampled |= s->parts->tree[t].sample_weight != NULL;
     most = s->parts->tree[t].n_leaves > most ? s->parts->tree[t].n_leaves : most;
   }
   uint32_t const child = most <= 32768 ? RPO_TYPE_I16 : RPO_TYPE_I32; /* of both sides */
@@ -159,7 +165,7 @@ static void put_trees(plan *p, source *s) {
     s->tree = 0;
     put(p, inner[i].id, inner[i].family, s->inner_start[trees], of_inner, s);
   }
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 3 + sampled; i++) {
     s->which = i;
     s->tree = 0;
     put(p, leaf[i], i == LEAF_ROWS ? RPO_COUNT : RPO_ANY, s->leaf_start[trees], of_leaf, s);

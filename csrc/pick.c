@@ -40,6 +40,15 @@ static rpo_status check_pick(const rpo_forest *const *forests, int64_t n, const 
                       (long long)i);
     }
   }
+  for (int64_t i = 0; i < n; i++) {
+    if ((forests[i]->sample_weight.data == NULL) != (forests[0]->sample_weight.data == NULL)) {
+      return rpo_fail(
+          err, RPO_EINVAL,
+          "forest %lld and the first differ in leaf_rows: one holds all rows, one those "
+          "of its samples",
+          (long long)i);
+    }
+  }
   for (int64_t i = 0; i < count; i++) {
     int64_t const from = pick[2 * i], tree = pick[2 * i + 1];
     if (from < 0 || from >= n || tree < 0 || tree >= forests[from]->trees) {

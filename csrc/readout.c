@@ -349,6 +349,62 @@ void rpo_finish_row(const rpo_forest *m, const double *sum, int64_t count, doubl
   }
 }
 
+/* ---- Training rows, where leaves hold all rows and a row's own labels must not count ---- */
+
+/* Of weight w in a leaf of weight W and mean v, the mean of the others is (W v - w y) / (W - w). In the
+ * rows form the row is skipped; of a table its share is to be taken away: *taken of its labels. */
+static int64_t pick_others(const rpo_reading *r, rpo_scratch *s, int64_t i, int64_t self,
+                           int64_t *found, double *taken) {
+  const rpo_forest *const m = r->m;
+  double const own = r->weight == NULL ? 1.0 : r->weight[self];
+  int64_t trees = 0, picked = 0;
+  *taken = 0.0;
+  for (int64_t t = 0; t < m->trees; t++) {
+    if (r->in_bag[t * m->rows + self]) continue;
+    int64_t const leaf = s->leaf[t * r->block + i];
+    double const all = rpo_array_number(&m->leaf_weight, m->leaf_start[t] + leaf);
+    if (!(all > own)) continue; /* all but nothing of the weight is its own, by rounding */
+    double const unit = 1.0 / (all - own);
+    trees++;
+    if (r->s == NULL) {
+      s->pick[picked] = m->leaf_start[t] + leaf;
+      s->share[picked++] = unit * all;
+      *taken += unit * own;
+      continue;
+    }
+    int64_t const end = rpo_leaf_begin(m, r->s, t, leaf + 1);
+    for (int64_t e = rpo_leaf_begin(m, r->s, t, leaf); e < end; e++) {
+      int64_t const row = rpo_array_whole(&r->s->row, e);
+      if (row == self) continue;
+      s->weight[row] +=
+          unit * (r->s->weight.data == NULL ? 1.0 : rpo_array_number(&r->s->weight, e));
+      s->pick[picked] = row;
+      picked += 1 - s->mark[row];
+      s->mark[row] = 1;
+    }
+  }
+  if (r->s != NULL) rpo_take_weights(s, picked);
+  *found = picked;
+  return trees;
+}
+
+/* What rounding leaves of a zero becomes one: it may be a denominator. */
+static inline double without(double sum, double part) {
+  return fabs(sum - part) < 1e-12 * fabs(part) ? 0.0 : sum - part;
+}
+
+static void take_away(const rpo_labels *l, int64_t row, double share, double *sum) {
+  if (l->dense != NULL) {
+    const double *const y = l->dense + row * l->columns;
+    for (int64_t j = 0; j < l->columns; j++) sum[j] = without(sum[j], share * y[j]);
+    return;
+  }
+  for (int64_t e = l->start[row]; e < l->start[row + 1]; e++) {
+    double *const s = sum + l->index[e];
+    *s = without(*s, share * (l->value == NULL ? 1.0 : l->value[e]));
+  }
+}
+
 /* ---- Predictions ---- */
 
 static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job *job,
@@ -364,9 +420,12 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
     double *const out = r->out + (first + i) * m->outputs;
     double *const sum = m->ratio ? s->sum : out;
     const uint8_t *const in_bag = r->in_bag == NULL ? NULL : r->in_bag + first + i;
-    int64_t const count = rpo_pick_values(r, s, i, in_bag, &found);
+    double taken = 0.0;
+    int64_t const count = r->held != NULL ? pick_others(r, s, i, first + i, &found, &taken)
+                                          : rpo_pick_values(r, s, i, in_bag, &found);
     memset(sum, 0, (size_t)m->columns * sizeof *sum);
     rpo_add_values(m, s->pick, s->share, found, sum);
+    if (taken > 0.0) take_away(r->held, first + i, taken, sum);
     if (r->counts != NULL) r->counts[first + i] = count;
     if (count > 0) {
       rpo_finish_row(m, sum, count, out);
@@ -400,15 +459,38 @@ static rpo_status check_oob(const rpo_forest *m, const rpo_matrix *X, const doub
   return rpo_check_weight(weight, m->rows, err);
 }
 
-rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, const double *weight,
+/* Labels of a forest whose leaves hold all rows. */
+static rpo_status read_held(const rpo_forest *m, const rpo_matrix *labels, rpo_labels *out,
+                            rpo_error *err) {
+  if (labels == NULL) {
+    return rpo_fail(err, RPO_EINVAL, "labels is NULL, but the leaves hold all rows");
+  }
+  RPO_TRY(rpo_matrix_check(labels, "labels", err));
+  RPO_TRY(rpo_matrix_check_values(labels, "labels", 0, err));
+  if (labels->format == RPO_CSC || labels->rows != m->rows || labels->cols != m->columns) {
+    return rpo_fail(err, RPO_EINVAL, "labels must be %lld x %lld, dense or CSR, as in the fit",
+                    (long long)m->rows, (long long)m->columns);
+  }
+  return rpo_labels_new(labels, out, err);
+}
+
+rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X,
+                                  const rpo_matrix *labels, const double *weight,
                                   const rpo_control *control, double *out, int64_t *counts,
                                   rpo_error *err) {
   rpo_reading r;
+  rpo_labels held;
   double *sums = NULL, *drawn = NULL;
   uint8_t *in_bag = NULL;
   rpo_status status;
+  memset(&held, 0, sizeof held);
   RPO_TRY(rpo_reading_start(&r, m, X, out, err));
   RPO_TRY(check_oob(m, X, weight, err));
+  if (m->sample_weight.data != NULL) {
+    RPO_GOTO(read_held(m, labels, &held, err));
+    r.held = &held;
+    r.weight = weight;
+  }
   RPO_GOTO(rpo_weight_sums(weight, m->rows, &sums, err));
   drawn = rpo_new(m->rows, 8);
   in_bag = m->rows > INT64_MAX / m->trees ? NULL : rpo_new(m->rows * m->trees, 1);
@@ -427,6 +509,7 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X, cons
   r.sums = m->ratio;
   status = rpo_read_blocks(&r, control, predict_block, err);
 done:
+  rpo_labels_release(&held);
   rpo_delete(sums);
   rpo_delete(drawn);
   rpo_delete(in_bag);

@@ -27,8 +27,10 @@ typedef struct rpo_reading {
   int64_t block, most;  /* rows of a block; numbers that any block has */
   rpo_scratch *scratch; /* by thread */
   int threads;
-  int sums;              /* 1: scratch->sum is wanted */
-  const uint8_t *in_bag; /* trees x rows, or NULL */
+  int sums;               /* 1: scratch->sum is wanted */
+  const uint8_t *in_bag;  /* trees x rows, or NULL */
+  const rpo_labels *held; /* of all rows, when leaves hold them and a row is to be left out */
+  const double *weight;   /* with it: by row; NULL: ones */
   int64_t *counts;
   double *out;
   int64_t k, *index;           /* top-k */

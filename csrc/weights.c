@@ -190,7 +190,7 @@ static rpo_status leaves_block(void *context, int64_t task, int thread, rpo_job 
 static void tree_weights(const rpo_forest *m, int64_t t, const double *weight, const double *sums,
                          double *out) {
   const int64_t *const sampling = m->sampling + 3 * t; /* seed, number, draws */
-  if (sampling[2] > 0) {
+  if (sampling[2] > 0 && m->sample_weight.data == NULL) {
     rpo_bootstrap((uint64_t)sampling[0], (uint64_t)sampling[1], sampling[2], sums, m->rows, out);
     return;
   }

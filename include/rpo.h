@@ -215,6 +215,12 @@ RPO_API rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features
                                   const double *fallback, const double *weight,
                                   const rpo_projection *projection, const rpo_control *control,
                                   rpo_forest **out, rpo_error *err);
+/* The same trees with every training row in their leaves, in a new forest: their structure is that of
+ * each tree's bootstrap sample, their predictions are means over all rows. X, labels and weight as in
+ * the fit; every leaf must receive a row. Importances stay those of the samples. */
+RPO_API rpo_status rpo_forest_relabel(const rpo_forest *forest, const rpo_matrix *X,
+                                      const rpo_matrix *labels, const double *weight,
+                                      const rpo_control *control, rpo_forest **out, rpo_error *err);
 RPO_API void rpo_forest_free(rpo_forest *forest);
 
 RPO_API int64_t rpo_forest_trees(const rpo_forest *forest);
@@ -234,16 +240,20 @@ RPO_API rpo_status rpo_forest_predict_topk(const rpo_forest *forest, const rpo_m
                                            const rpo_control *control, int64_t *out_index,
                                            double *out_score, rpo_error *err);
 /* Out-of-bag predictions of the training rows (X as in fit): each row by the trees whose bootstrap
- * sample left it out. `weight` as in rpo_forest_fit: it steered the draws. out is rows x outputs;
- * counts, one a row, says how many trees did (0: out is NaN) and may be NULL. */
+ * sample left it out. Of a forest that rpo_forest_relabel made, the row's own label is left out of
+ * the leaves, and `labels` must be given again; else they may be NULL. out is rows x outputs; counts,
+ * one a row, says how many trees did (0: out is NaN) and may be NULL. `weight` as in rpo_forest_fit:
+ * it steered the draws. */
 RPO_API rpo_status rpo_forest_predict_oob(const rpo_forest *forest, const rpo_matrix *X,
-                                          const double *weight, const rpo_control *control,
-                                          double *out, int64_t *counts, rpo_error *err);
+                                          const rpo_matrix *labels, const double *weight,
+                                          const rpo_control *control, double *out, int64_t *counts,
+                                          rpo_error *err);
 /* How well trees that have not seen a row predict it, alone and together. X and Y (rows x outputs, as
  * in rpo_forest_fit) are training rows, `rows` their numbers; a tree without bootstrap counts as not
  * having seen them. out is rows x 3: the number b of trees that count; the sum over these trees a of
  * |f_a - y|^2; the sum over their pairs a != b of (f_a - y) . (f_b - y). The mean over pairs estimates
- * without bias the squared error of infinitely many trees, the mean over trees that of one. */
+ * without bias the squared error of infinitely many trees, the mean over trees that of one. Forests
+ * that rpo_forest_relabel made are refused. */
 RPO_API rpo_status rpo_forest_agreement(const rpo_forest *forest, const rpo_matrix *X,
                                         const rpo_matrix *Y, const int64_t *rows,
                                         const double *weight, const rpo_control *control,

@@ -21,7 +21,7 @@ from pyrpo._inputs import (
     classification_outputs,
     regression_outputs,
 )
-from pyrpo._native import Model
+from pyrpo._native import Matrix, Model
 from pyrpo._options import bin_count, check_criterion, tree_options
 from pyrpo._tree_view import Tree
 
@@ -53,6 +53,9 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
 
     def _check_readout(self, outputs: Outputs) -> None:
         """Refuse wrong parameters of what is done after growing."""
+
+    def _relabel(self, X: Any, labels: Matrix, weight: np.ndarray | None) -> None:
+        """Put into the leaves other rows than those the trees were grown on."""
 
     def _finish(self, X: Any, outputs: Outputs) -> None:
         """Do what is done after growing."""
@@ -114,6 +117,7 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
             growth.progress = progress
             self._grow(growth, earlier)
         self._model = growth.result()
+        self._relabel(X, growth.views[1] or growth.views[0], outputs.weight)
         self._join(earlier)
         self._finish(X, outputs)
 

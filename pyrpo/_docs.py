@@ -88,6 +88,13 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         "scikit-learn's rule: draw `max_features`, constant or not, and more until one is not\n"
         "constant. On sparse features, mostly constant in small nodes, True draws many more.",
     ),
+    "leaf_rows": (
+        '"sample" or "all"',
+        "Training rows whose outputs the leaves hold: the tree's bootstrap sample, or all. Splits\n"
+        "are those of the sample either way, and so are impurities and importances. All rows make\n"
+        "better forests of fully grown trees, for about a tenth more time; then `max_samples` below\n"
+        "1.0 often costs little. Out of bag, a row's own outputs are left out of its leaves.",
+    ),
     "max_bins": (
         _INT_OR_NONE,
         "Bins a feature is grouped into before growing; None: exact splits.",

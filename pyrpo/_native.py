@@ -318,6 +318,20 @@ class Model:
         model.work = work[0]
         return model
 
+    def relabel(
+        self, X: Any, labels: Matrix, weight: np.ndarray | None, n_jobs: int | None = None
+    ) -> Model:
+        """Return the same trees with all training rows in their leaves (``rpo_forest_relabel``)."""
+        view, result = Matrix(X), ffi.new("rpo_forest **")
+        weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+        pointer = ffi.NULL if weight is None else ffi.from_buffer("double[]", weight)
+        with control(n_jobs) as c:
+            _check(
+                lib.rpo_forest_relabel,
+                *(self.handle, view.struct, labels.struct, pointer, c, result),
+            )
+        return Model(result)
+
     @classmethod
     def pick(cls, models: list[Model], trees: list[tuple[int, int]]) -> Model:
         """Join trees, given as (model, tree) pairs, into one model."""
@@ -396,8 +410,17 @@ class Model:
             )
         return index, score
 
-    def predict_oob(self, X: Any, weight: np.ndarray | None, n_jobs: int | None = None):
-        """Out-of-bag predictions of the training rows, NaN where no tree left the row out."""
+    def predict_oob(
+        self,
+        X: Any,
+        weight: np.ndarray | None,
+        n_jobs: int | None = None,
+        labels: Matrix | None = None,
+    ):
+        """Out-of-bag predictions of the training rows, NaN where no tree left the row out.
+
+        A relabelled forest needs its labels again.
+        """
         view, out = Matrix(X), np.empty((X.shape[0], self.n_outputs))
         counts = np.empty(X.shape[0], dtype=np.int64)
         weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
@@ -405,7 +428,8 @@ class Model:
         with control(n_jobs) as c:
             _check(
                 lib.rpo_forest_predict_oob,
-                *(self.handle, view.struct, pointer, c, _flat(out), _out("int64_t", counts)),
+                *(self.handle, view.struct, ffi.NULL if labels is None else labels.struct),
+                *(pointer, c, _flat(out), _out("int64_t", counts)),
             )
         return out, counts
 

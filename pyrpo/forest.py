@@ -64,6 +64,8 @@ class BaseForest(BaseTrees):
         }
         if self.n_jobs is not None and not number(self.n_jobs, "n_jobs", -np.inf, whole=True):
             raise ValueError("n_jobs must not be 0")
+        if self.leaf_rows not in ("sample", "all"):
+            raise ValueError(f"leaf_rows must be 'sample' or 'all', got {self.leaf_rows!r}")
         n, weight = outputs.Y.shape[0], outputs.weight
         if self.max_samples is not None and not self.bootstrap:
             raise ValueError(
@@ -188,6 +190,10 @@ class BaseForest(BaseTrees):
         options |= {"seed": self._seed, "first_tree": grown, "n_trees": more}
         return True
 
+    def _relabel(self, X, labels, weight):
+        if self.leaf_rows == "all" and self.bootstrap:
+            self._model = self._model.relabel(_rows_first(X), labels, weight, self.n_jobs)
+
     def _join(self, earlier):
         if not (self.warm_start and earlier):
             return
@@ -223,7 +229,10 @@ class BaseForest(BaseTrees):
     def _finish(self, X, outputs):
         if not self._needs_oob():
             return
-        scores, counts = self._model.predict_oob(X, outputs.weight, self.n_jobs)
+        target, labels = outputs.views()
+        scores, counts = self._model.predict_oob(
+            _rows_first(X), outputs.weight, self.n_jobs, labels or target
+        )
         seen = np.flatnonzero(counts)
         if len(seen) < len(counts):
             warnings.warn(
@@ -332,6 +341,10 @@ def _bar(name: str, trees: int):
         bar.update(trees - bar.n)
 
 
+def _rows_first(X: Any) -> Any:
+    return X.tocsr() if sparse.issparse(X) else X
+
+
 def _rows(Y: Any, rows: np.ndarray) -> np.ndarray:
     return Y[rows].toarray() if sparse.issparse(Y) else Y[rows]
 
@@ -374,6 +387,11 @@ class ForestClassifier(TreesClassifier, BaseForest):
             raise ValueError(
                 "class_weight='balanced_subsample' needs a y without missing entries and a "
                 "sample_weight by row; class_weight='balanced' does not"
+            )
+        if self.leaf_rows == "all":
+            raise ValueError(
+                "class_weight='balanced_subsample' has no weights for rows outside a tree's "
+                "sample: leaf_rows='all' needs another, such as 'balanced'"
             )
         return options | {"balance": 2 if self._indicator else 1}
 
@@ -488,6 +506,7 @@ class RandomForestClassifier(ForestClassifier):
         target_score=None,
         output_scale="none",
         draw_non_constant=False,
+        leaf_rows="sample",
         max_bins=None,
         threshold=0.5,
     ):
@@ -544,6 +563,7 @@ class RandomForestRegressor(ForestRegressor):
         target_score=None,
         output_scale="none",
         draw_non_constant=False,
+        leaf_rows="sample",
         max_bins=None,
     ):
         store(self, locals())
@@ -604,6 +624,7 @@ class ExtraTreesClassifier(ForestClassifier):
         target_score=None,
         output_scale="none",
         draw_non_constant=False,
+        leaf_rows="sample",
         max_bins=None,
         threshold=0.5,
     ):
@@ -662,6 +683,7 @@ class ExtraTreesRegressor(ForestRegressor):
         target_score=None,
         output_scale="none",
         draw_non_constant=False,
+        leaf_rows="sample",
         max_bins=None,
     ):
         store(self, locals())

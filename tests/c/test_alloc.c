@@ -228,6 +228,7 @@ typedef enum call {
   TREE,
   VALUES,
   PICK,
+  RELABEL,
   SAVE,
   LOAD,
   PARSE,
@@ -247,13 +248,15 @@ typedef struct reader {
 
 static rpo_status read_once(reader *r, rpo_forest **made, rpo_error *err) {
   rpo_matrix const X = problem_x(r->p);
+  rpo_matrix const Y = r->p->labels.v == NULL ? problem_y(r->p) : table_dense(&r->p->labels);
   const rpo_forest *const f = r->forest;
   int64_t const pick[4] = {0, 1, 0, 0};
   rpo_tree_arrays const arrays = {r->whole, r->start, NULL, r->real, NULL, NULL, NULL, NULL};
   switch (r->which) {
     case PREDICT: return rpo_forest_predict(f, &X, NULL, r->real, err);
     case TOPK: return rpo_forest_predict_topk(f, &X, 2, NULL, r->whole, r->real, err);
-    case OOB: return rpo_forest_predict_oob(f, &X, r->p->weight, NULL, r->real, r->whole, err);
+    case OOB:
+      return rpo_forest_predict_oob(f, &X, NULL, r->p->weight, NULL, r->real, r->whole, err);
     case APPLY: return rpo_forest_apply(f, &X, NULL, r->whole, err);
     case PATHS: return rpo_forest_paths(f, &X, NULL, r->start, r->whole, NULL, err);
     case WEIGHTS: return rpo_forest_weights(f, NULL, &X, NULL, r->whole, NULL, NULL, err);
@@ -264,15 +267,14 @@ static rpo_status read_once(reader *r, rpo_forest **made, rpo_error *err) {
       if (status != RPO_OK) CHECK((void *)rows == &untouched);
       return status;
     }
-    case AGREEMENT: {
-      rpo_matrix const Y = problem_y(r->p);
+    case AGREEMENT:
       for (int64_t i = 0; i < X.rows; i++) r->rows[i] = i;
       return rpo_forest_agreement(f, &X, &Y, r->rows, r->p->weight, NULL, r->real, err);
-    }
     case IMPORTANCES: return rpo_forest_importances(f, r->real, err);
     case TREE: return rpo_forest_tree(f, 0, &arrays, err);
     case VALUES: return rpo_forest_tree_values(f, 0, r->real, err);
     case PICK: return rpo_forest_pick(&f, 1, pick, 2, made, err);
+    case RELABEL: return rpo_forest_relabel(f, &X, &Y, r->p->weight, NULL, made, err);
     case SAVE: return rpo_forest_save(f, "test_alloc_save.rpo", "note", 4, err);
     case LOAD: return rpo_forest_load("test_alloc.rpo", made, err);
     default: return rpo_forest_parse(r->block, rpo_forest_bytes(f), made, err);

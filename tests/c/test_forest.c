@@ -245,7 +245,7 @@ static void bad_arguments_are_refused(void) {
   REFUSED("out", rpo_forest_predict(forest, &X, NULL, NULL, &err));
   REFUSED("k must", rpo_forest_predict_topk(forest, &X, 0, NULL, index, out, &err));
   REFUSED("k must", rpo_forest_predict_topk(forest, &X, 3, NULL, index, out, &err));
-  REFUSED("bootstrap", rpo_forest_predict_oob(forest, &X, NULL, NULL, out, nodes, &err));
+  REFUSED("bootstrap", rpo_forest_predict_oob(forest, &X, NULL, NULL, NULL, out, nodes, &err));
   p.x.v[4] = INFINITY;
   REFUSED("finite", rpo_forest_apply(forest, &X, NULL, nodes, &err));
   REFUSED("tree", rpo_forest_tree_values(forest, 1, out, &err));
@@ -413,7 +413,7 @@ static void *read_in_thread(void *user) {
   int64_t counts[200];
   for (int repeat = 0; repeat < 20; repeat++) {
     r->failed += rpo_forest_predict(f, r->X, &control, r->out, NULL) != RPO_OK;
-    r->failed += rpo_forest_predict_oob(f, r->X, NULL, &control, oob, counts, NULL) != RPO_OK;
+    r->failed += rpo_forest_predict_oob(f, r->X, NULL, NULL, &control, oob, counts, NULL) != RPO_OK;
     r->failed += rpo_forest_apply(f, r->X, &control, r->whole, NULL) != RPO_OK;
     r->failed += rpo_forest_predict_topk(f, r->X, 2, &control, labels, best, NULL) != RPO_OK;
     r->failed += rpo_forest_importances(f, r->importance, NULL) != RPO_OK;

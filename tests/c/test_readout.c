@@ -276,6 +276,54 @@ static void importances_by_hand(void) {
   }
 }
 
+/* A relabelled tree: the structure of its sample, the means of all rows; labelled twice, the same. */
+static void relabelled_by_hand(void) {
+  enum { N = 60 };
+  dice d = {14};
+  for (int k = 0; k < 8; k++) {
+    problem p = random_problem(&d, k % X_KINDS, k % Y_KINDS, N, 4, 0.0);
+    int64_t const cols = p.y.cols;
+    if (k % 3 == 1) random_weights(&d, &p, 0);
+    if (k % 2 == 1) problem_set(&p, RPO_OPT_MAX_DEPTH, 2);
+    problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
+    rpo_forest *const f = problem_forest(&p, 1);
+    rpo_matrix const X = problem_x(&p), Y = problem_y(&p);
+    rpo_control const control = threads_of(2);
+    rpo_forest *full = NULL, *again = NULL;
+    rpo_error err;
+    mini_context("case %d", k);
+    CHECK_OK(rpo_forest_relabel(f, &X, &Y, p.weight, &control, &full, &err), &err);
+    CHECK_OK(rpo_forest_relabel(full, &X, &Y, p.weight, NULL, &again, &err), &err);
+    CHECK(forests_equal(full, again));
+    flat_tree t = tree_read(f, 0), u = tree_read(full, 0);
+    double *const sum = mini_room(t.nodes * cols, 8), *const weight = mini_room(t.nodes, 8);
+    CHECK_EQUAL(t.nodes, u.nodes);
+    for (int64_t i = 0; i < N; i++) {
+      int64_t const node = tree_walk(&t, p.x.v + i * 4);
+      double const w = p.weight == NULL ? 1.0 : p.weight[i];
+      weight[node] += w;
+      for (int64_t j = 0; j < cols; j++) sum[node * cols + j] += w * p.y.v[i * cols + j];
+    }
+    for (int64_t i = 0; i < t.nodes; i++) {
+      CHECK_EQUAL(t.a.left[i], u.a.left[i]);
+      CHECK(t.a.threshold[i] == u.a.threshold[i] && t.a.impurity[i] == u.a.impurity[i]);
+      if (t.a.left[i] >= 0) continue;
+      CHECK_NEAR(u.a.weight[i], weight[i], 1e-9);
+      for (int64_t j = 0; j < cols; j++) {
+        CHECK_NEAR(u.value[i * cols + j], sum[i * cols + j] / weight[i], 1e-9);
+      }
+    }
+    tree_free(&t);
+    tree_free(&u);
+    free(sum);
+    free(weight);
+    rpo_forest_free(f);
+    rpo_forest_free(full);
+    rpo_forest_free(again);
+    problem_free(&p);
+  }
+}
+
 /* Out of bag: the trees whose bootstrap left the row out, redrawn here. */
 static void out_of_bag_by_hand(void) {
   enum { N = 70, TREES = 7 };
@@ -297,7 +345,7 @@ static void out_of_bag_by_hand(void) {
     double drawn[N], *sums = NULL;
     rpo_error err;
     mini_context("case %d", k);
-    CHECK_OK(rpo_forest_predict_oob(f, &X, p.weight, &control, out, counts, &err), &err);
+    CHECK_OK(rpo_forest_predict_oob(f, &X, NULL, p.weight, &control, out, counts, &err), &err);
     CHECK_EQUAL(rpo_weight_sums(p.weight, N, &sums, NULL), RPO_OK);
     for (int64_t tree = 0; tree < TREES; tree++) {
       flat_tree t = tree_read(f, tree);
@@ -400,6 +448,7 @@ int main(void) {
   RUN(other_leaf_rows_are_refused);
   RUN(values_are_means_of_rows);
   RUN(importances_by_hand);
+  RUN(relabelled_by_hand);
   RUN(out_of_bag_by_hand);
   RUN(ratio_by_hand);
   return mini_done("readout");

@@ -260,3 +260,17 @@ def test_single_trees_do_not_race(name, labels):
     X, Y = labels
     with pytest.raises(ValueError, match="auto"):
         pyrpo.DecisionTreeClassifier(**{"projection": "gaussian", name: "auto"}).fit(X, Y)
+
+
+def test_races_and_leaves_of_all_rows(labels):
+    """The race looks at samples' leaves; the forest it makes has all rows in them."""
+    X, Y = labels
+    options = {"n_components": "auto", "random_state": 0}
+    sample = RandomForestClassifier(60, **options).fit(X, Y)
+    forest = RandomForestClassifier(60, leaf_rows="all", **options).fit(X, Y)
+    assert forest.tuning_ == sample.tuning_
+    np.testing.assert_allclose(
+        forest.weights(X, X) @ Y.toarray(), forest.predict_proba(X), atol=1e-9
+    )
+    with pytest.raises(ValueError, match="its leaves hold all rows"):
+        forest._model.agreement(X[:2], Y[:2], [0, 1])
