@@ -91,9 +91,10 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "leaf_rows": (
         '"sample" or "all"',
         "Training rows whose outputs the leaves hold: the tree's bootstrap sample, or all. Splits\n"
-        "are those of the sample either way, and so are impurities and importances. All rows make\n"
-        "better forests of fully grown trees, for about a tenth more time; then `max_samples` below\n"
-        "1.0 often costs little. Out of bag, a row's own outputs are left out of its leaves.",
+        "are those of the sample either way, and so are impurities and importances. All rows\n"
+        "make better forests of fully grown trees, for about a tenth more time; then\n"
+        "`max_samples` below 1.0 often costs little. Out of bag, a row's own outputs are left\n"
+        "out of its leaves.",
     ),
     "max_bins": (
         _INT_OR_NONE,
