@@ -35,7 +35,7 @@ static uint32_t narrowest(uint32_t family, number_fn value, const void *context,
   int whole = 1, single = 1;
   for (int64_t i = 0; i < count; i++) {
     double const v = value(context, i);
-    whole &= v == floor(v) && !(v == 0.0 && signbit(v));
+    whole &= fabs(v) < 9e15 && (double)(int64_t)v == v && !(v == 0.0 && signbit(v));
     single &= (double)(float)v == v;
     low = v < low ? v : low;
     high = v > high ? v : high;
@@ -46,15 +46,19 @@ static uint32_t narrowest(uint32_t family, number_fn value, const void *context,
   return family == RPO_REAL || type == RPO_TYPE_F64 ? real : type;
 }
 
-static void write_number(char *at, uint32_t type, int64_t i, double v) {
+#define WRITE(type) \
+  for (int64_t i = 0; i < count; i++) ((type *)(void *)at)[i] = (type)value(context, i)
+
+static void write_numbers(char *at, uint32_t type, int64_t count, number_fn value,
+                          const void *context) {
   switch (type) {
-    case RPO_TYPE_U8: ((uint8_t *)at)[i] = (uint8_t)v; break;
-    case RPO_TYPE_U16: ((uint16_t *)at)[i] = (uint16_t)v; break;
-    case RPO_TYPE_I16: ((int16_t *)at)[i] = (int16_t)v; break;
-    case RPO_TYPE_I32: ((int32_t *)at)[i] = (int32_t)v; break;
-    case RPO_TYPE_I64: ((int64_t *)at)[i] = (int64_t)v; break;
-    case RPO_TYPE_F32: ((float *)at)[i] = (float)v; break;
-    default: ((double *)at)[i] = v; break;
+    case RPO_TYPE_U8: WRITE(uint8_t); break;
+    case RPO_TYPE_U16: WRITE(uint16_t); break;
+    case RPO_TYPE_I16: WRITE(int16_t); break;
+    case RPO_TYPE_I32: WRITE(int32_t); break;
+    case RPO_TYPE_I64: WRITE(int64_t); break;
+    case RPO_TYPE_F32: WRITE(float); break;
+    default: WRITE(double); break;
   }
 }
 
@@ -78,8 +82,7 @@ static void put(plan *p, rpo_section id, uint32_t family, int64_t count, number_
   for (uint32_t i = 0; i < p->sections; i++) {
     const rpo_table_row *const s = &p->table[i];
     if (s->id != (uint32_t)id) continue;
-    char *const at = p->block + s->offset;
-    for (int64_t j = 0; j < count; j++) write_number(at, s->type, j, value(context, j));
+    write_numbers(p->block + s->offset, s->type, count, value, context);
   }
 }
 
