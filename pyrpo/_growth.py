@@ -138,7 +138,8 @@ class Watched:
         self.weight = np.ones(count) if outputs.weight is None else outputs.weight[self.rows]
         if not self.weight.any():
             self.weight = np.ones(count)
-        self.X, self.Y = growth.X[self.rows], outputs.Y[self.rows]
+        X = growth.X[self.rows]
+        self.X, self.Y = X.tocsr() if sparse.issparse(X) else X, outputs.Y[self.rows]
         w, Y = self.weight / self.weight.sum(), self.Y
         squares = Y.multiply(Y) if sparse.issparse(Y) else (Y - w @ Y) ** 2
         self.variance = float((w @ squares).sum())
@@ -237,7 +238,7 @@ class Convergence(_Record):
     rows : list of dict
         After each batch: ``trees``; ``seconds``; ``work``, operations counted; ``r2``, the share
         of the outputs' variance explained out of bag; ``r2_limit``, that of infinitely many such
-        trees.
+        trees. Both are NaN without bootstrap or with missing outputs.
     stopped : str
         "n_estimators", "max_time" or "target_score".
     """
@@ -350,7 +351,8 @@ def grow_until(
     begin: float,
 ) -> Convergence:
     """Grow until the seconds since `begin` are over or the precision is reached."""
-    watched = Watched(growth) if growth.options["bootstrap"] else None
+    can_watch = growth.options["bootstrap"] and growth.outputs.fallback is None
+    watched = Watched(growth) if can_watch else None
     errors, rows, work = Errors(), [], sum(m.work for m in growth.models)
     if watched is not None and growth.models:
         errors.add(watched.agreement(growth.result()))
@@ -366,6 +368,7 @@ def grow_until(
         model = growth.grow(setting, size)
         work += model.work
         row = {"trees": growth.grown, "seconds": time.monotonic() - begin, "work": work}
+        row |= {"r2": np.nan, "r2_limit": np.nan}
         if watched is not None:
             errors.add(watched.agreement(model))
             limit, spread = errors.estimate(watched.weight)

@@ -274,3 +274,21 @@ def test_races_and_leaves_of_all_rows(labels):
     )
     with pytest.raises(ValueError, match="its leaves hold all rows"):
         forest._model.agreement(X[:2], Y[:2], [0, 1])
+
+
+def test_columns_first_and_missing_outputs(labels):
+    """Sparse X of any layout races; time limits need no out-of-bag rows."""
+    X, Y = labels
+    options = {"n_components": "auto", "random_state": 0}
+    rows, columns = (
+        RandomForestClassifier(60, **options).fit(x, Y) for x in (X, sparse.csc_array(X))
+    )
+    assert rows.tuning_ == columns.tuning_
+    missing = Y.toarray().astype(float)
+    missing[::7, 0] = np.nan
+    for forest in (
+        RandomForestRegressor(9, max_time=60.0, random_state=0).fit(X, missing),
+        ExtraTreesRegressor(9, max_time=60.0, random_state=0).fit(X, Y),
+    ):
+        assert len(forest) == 9
+        assert np.isnan(forest.convergence_.rows[-1]["r2"])
