@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -311,8 +311,9 @@ def race(growth: Growth, rounds: list[list[Setting]]) -> tuple[Setting, Tuning]:
         return arm.error(growth.wanted * arms[rounds[0][0]].work)
 
     for number, contestants in enumerate(rounds):
-        field = [best, *contestants[1:]] if number else contestants
-        field = [_changed(best, s, number) for s in field]
+        field = contestants
+        if number > 0:  # a later round varies max_features only
+            field = [replace(best, max_features=s.max_features) for s in contestants]
         for setting in field:
             if setting not in arms:
                 arms[setting] = _Arm(setting)
@@ -328,13 +329,6 @@ def race(growth: Growth, rounds: list[list[Setting]]) -> tuple[Setting, Tuning]:
         for arm in arms.values()
     ]
     return best, Tuning(rows)
-
-
-def _changed(best: Setting, setting: Setting, number: int) -> Setting:
-    """A later round varies max_features only."""
-    if number == 0:
-        return setting
-    return Setting(best.projection, best.n_components, setting.max_features)
 
 
 def batches(growth: Growth) -> Iterator[int]:
