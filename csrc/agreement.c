@@ -1,6 +1,5 @@
 /* What a forest's trees have in common about rows they have not seen: the squared error of one tree,
  * and that of infinitely many, from pairs of trees. */
-#include <math.h>
 #include <string.h>
 
 #include "array.h"
@@ -137,17 +136,6 @@ static rpo_status agree_block(void *context, int64_t task, int thread, rpo_job *
   return RPO_OK;
 }
 
-/* Which of the rows each tree has seen; trees without bootstrap have seen none. */
-static void fill_in_bag(const rpo_forest *m, const int64_t *rows, int64_t n, const double *sums,
-                        double *drawn, uint8_t *in_bag) {
-  for (int64_t t = 0; t < m->trees; t++) {
-    const int64_t *const sampling = m->sampling + 3 * t; /* seed, number, draws */
-    if (sampling[2] == 0) continue;
-    rpo_bootstrap((uint64_t)sampling[0], (uint64_t)sampling[1], sampling[2], sums, m->rows, drawn);
-    for (int64_t i = 0; i < n; i++) in_bag[t * n + i] = drawn[rows[i]] > 0.0;
-  }
-}
-
 static rpo_status check(const rpo_forest *m, const rpo_matrix *X, const rpo_matrix *Y,
                         const int64_t *rows, const double *weight, rpo_error *err) {
   RPO_TRY(rpo_matrix_check(Y, "Y", err));
@@ -169,14 +157,13 @@ static rpo_status check(const rpo_forest *m, const rpo_matrix *X, const rpo_matr
                       (long long)i, (long long)rows[i], (long long)m->rows);
     }
   }
-  return rpo_check_weight(weight, m->rows, err);
+  return rpo_weight_check(weight, m->rows, err);
 }
 
 rpo_status rpo_forest_agreement(const rpo_forest *m, const rpo_matrix *X, const rpo_matrix *Y,
                                 const int64_t *rows, const double *weight,
                                 const rpo_control *control, double *out, rpo_error *err) {
   agreement g;
-  double *sums = NULL, *drawn = NULL;
   uint8_t *in_bag = NULL;
   rpo_status status;
   memset(&g, 0, sizeof g);
@@ -186,22 +173,17 @@ rpo_status rpo_forest_agreement(const rpo_forest *m, const rpo_matrix *X, const 
   g.Y = Y;
   g.out = out;
   g.r.sums = 1;
-  RPO_GOTO(rpo_weight_sums(weight, m->rows, &sums, err));
-  drawn = rpo_new(m->rows, 8);
-  in_bag = X->rows > INT64_MAX / m->trees ? NULL : rpo_new_zero(X->rows * m->trees, 1);
+  RPO_GOTO(rpo_in_bag(m, rows, X->rows, weight, &in_bag, err));
   g.value = rpo_new_zero(threads, (int64_t)sizeof *g.value);
-  if (drawn == NULL || in_bag == NULL || g.value == NULL) {
+  if (g.value == NULL) {
     status = rpo_fail_memory(err, "the errors");
     goto done;
   }
-  fill_in_bag(m, rows, X->rows, sums, drawn, in_bag);
   g.r.in_bag = in_bag;
   status = rpo_read_blocks(&g.r, control, agree_block, err);
 done:
   for (int i = 0; g.value != NULL && i < threads; i++) rpo_delete(g.value[i]);
   rpo_delete(g.value);
-  rpo_delete(sums);
-  rpo_delete(drawn);
   rpo_delete(in_bag);
   return status;
 }

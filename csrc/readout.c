@@ -202,6 +202,47 @@ rpo_status rpo_reading_start(rpo_reading *r, const rpo_forest *m, const rpo_matr
   return RPO_OK;
 }
 
+static rpo_status leaves_block(void *context, int64_t task, int thread, rpo_job *job,
+                               rpo_error *err) {
+  rpo_reading *const r = context;
+  int64_t first, rows;
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
+  const rpo_scratch *const s = &r->scratch[thread];
+  for (int64_t t = 0; t < r->m->trees; t++) {
+    memcpy(r->leaf + t * r->X->rows + first, s->leaf + t * r->block, (size_t)rows * 4);
+  }
+  return RPO_OK;
+}
+
+rpo_status rpo_all_leaves(rpo_reading *r, const rpo_control *control, int32_t *leaf,
+                          rpo_error *err) {
+  r->leaf = leaf;
+  return rpo_read_blocks(r, control, leaves_block, err);
+}
+
+rpo_status rpo_in_bag(const rpo_forest *m, const int64_t *rows, int64_t n, const double *weight,
+                      uint8_t **out, rpo_error *err) {
+  double *sums = NULL;
+  RPO_TRY(rpo_weight_sums(weight, m->rows, &sums, err));
+  double *const drawn = rpo_new(m->rows, 8);
+  uint8_t *const in_bag = n > INT64_MAX / m->trees ? NULL : rpo_new_zero(n * m->trees, 1);
+  for (int64_t t = 0; t < m->trees && drawn != NULL && in_bag != NULL; t++) {
+    const int64_t *const sampling = m->sampling + 3 * t; /* seed, number, draws */
+    if (sampling[2] == 0) continue;
+    rpo_bootstrap((uint64_t)sampling[0], (uint64_t)sampling[1], sampling[2], sums, m->rows, drawn);
+    for (int64_t i = 0; i < n; i++) in_bag[t * n + i] = drawn[rows == NULL ? i : rows[i]] > 0.0;
+  }
+  rpo_delete(sums);
+  if (drawn == NULL || in_bag == NULL) {
+    rpo_delete(drawn);
+    rpo_delete(in_bag);
+    return rpo_fail_memory(err, "the out-of-bag rows");
+  }
+  rpo_delete(drawn);
+  *out = in_bag;
+  return RPO_OK;
+}
+
 /* ---- A S ---- */
 
 static inline int64_t index_of(const void *data, int32_t type, int64_t i) {
@@ -456,7 +497,7 @@ static rpo_status check_oob(const rpo_forest *m, const rpo_matrix *X, const doub
       return rpo_fail(err, RPO_EINVAL, "out-of-bag predictions need trees grown with bootstrap");
     }
   }
-  return rpo_check_weight(weight, m->rows, err);
+  return rpo_weight_check(weight, m->rows, err);
 }
 
 /* Labels of a forest whose leaves hold all rows. */
@@ -480,7 +521,6 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X,
                                   rpo_error *err) {
   rpo_reading r;
   rpo_labels held;
-  double *sums = NULL, *drawn = NULL;
   uint8_t *in_bag = NULL;
   rpo_status status;
   memset(&held, 0, sizeof held);
@@ -491,18 +531,7 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X,
     r.held = &held;
     r.weight = weight;
   }
-  RPO_GOTO(rpo_weight_sums(weight, m->rows, &sums, err));
-  drawn = rpo_new(m->rows, 8);
-  in_bag = m->rows > INT64_MAX / m->trees ? NULL : rpo_new(m->rows * m->trees, 1);
-  if (drawn == NULL || in_bag == NULL) {
-    status = rpo_fail_memory(err, "the out-of-bag rows");
-    goto done;
-  }
-  for (int64_t t = 0; t < m->trees; t++) {
-    rpo_bootstrap((uint64_t)m->sampling[3 * t], (uint64_t)m->sampling[3 * t + 1],
-                  m->sampling[3 * t + 2], sums, m->rows, drawn);
-    for (int64_t i = 0; i < m->rows; i++) in_bag[t * m->rows + i] = drawn[i] > 0.0;
-  }
+  RPO_GOTO(rpo_in_bag(m, NULL, m->rows, weight, &in_bag, err));
   r.out = out;
   r.counts = counts;
   r.in_bag = in_bag;
@@ -510,8 +539,6 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X,
   status = rpo_read_blocks(&r, control, predict_block, err);
 done:
   rpo_labels_release(&held);
-  rpo_delete(sums);
-  rpo_delete(drawn);
   rpo_delete(in_bag);
   return status;
 }

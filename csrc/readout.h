@@ -48,6 +48,13 @@ rpo_status rpo_read_blocks(rpo_reading *r, const rpo_control *control, rpo_task_
 /* The leaves of a block of rows in every tree: scratch->leaf[tree * block + row]. */
 rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, rpo_job *job, int64_t *first,
                            int64_t *rows, rpo_error *err);
+/* The leaves of all rows: trees x rows. */
+rpo_status rpo_all_leaves(rpo_reading *r, const rpo_control *control, int32_t *leaf,
+                          rpo_error *err);
+/* Which of n training rows (numbers in `rows`, NULL: all) each tree has seen: trees x n, to be deleted.
+ * Trees without bootstrap have seen none. */
+rpo_status rpo_in_bag(const rpo_forest *m, const int64_t *rows, int64_t n, const double *weight,
+                      uint8_t **out, rpo_error *err);
 /* RPO_ECANCELED when the caller has had enough; to be asked once a row. */
 rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err);
 
@@ -71,8 +78,6 @@ static inline double rpo_finish(const rpo_forest *m, double sum, double trees) {
 }
 /* The same of a row, ratios too; sum may be out. */
 void rpo_finish_row(const rpo_forest *m, const double *sum, int64_t count, double *out);
-/* Weights of training rows: NULL, or finite and not negative. */
-rpo_status rpo_check_weight(const double *weight, int64_t rows, rpo_error *err);
 /* Counts, behind a zero, to offsets. */
 void rpo_add_up(int64_t *indptr, int64_t rows);
 #endif

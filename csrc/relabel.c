@@ -16,19 +16,6 @@ typedef struct relabel {
   double **row_weight;
 } relabel;
 
-static rpo_status leaves_block(void *context, int64_t task, int thread, rpo_job *job,
-                               rpo_error *err) {
-  relabel *const a = context;
-  rpo_reading *const r = &a->r;
-  int64_t first, rows;
-  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
-  for (int64_t t = 0; t < r->m->trees; t++) {
-    memcpy(a->leaf + t * r->m->rows + first, r->scratch[thread].leaf + t * r->block,
-           (size_t)rows * sizeof *a->leaf);
-  }
-  return RPO_OK;
-}
-
 /* Rows of positive weight into their leaves, in order. */
 static rpo_status place_rows(const relabel *a, const int32_t *leaf, rpo_tree *t, double *row_weight,
                              rpo_error *err) {
@@ -122,7 +109,7 @@ rpo_status rpo_forest_relabel(const rpo_forest *m, const rpo_matrix *X, const rp
     goto done;
   }
   RPO_GOTO(rpo_labels_new(labels, &held, err));
-  RPO_GOTO(rpo_read_blocks(&a.r, control, leaves_block, err));
+  RPO_GOTO(rpo_all_leaves(&a.r, control, a.leaf, err));
   RPO_GOTO(rpo_run(control, m->trees, relabel_tree, &a, err));
   rpo_model_parts const parts = {
       m->trees, m->inputs,   m->outputs,

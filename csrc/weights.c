@@ -7,16 +7,6 @@
 #include "mem.h"
 #include "readout.h"
 
-rpo_status rpo_check_weight(const double *weight, int64_t rows, rpo_error *err) {
-  for (int64_t i = 0; weight != NULL && i < rows; i++) {
-    if (!(weight[i] >= 0.0 && isfinite(weight[i]))) {
-      return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g",
-                      weight[i]);
-    }
-  }
-  return RPO_OK;
-}
-
 /* ---- A S ---- */
 
 static int ascending(const void *a, const void *b) {
@@ -174,18 +164,6 @@ static rpo_status fill_tree(const rpo_forest *m, int64_t t, const int32_t *leaf,
   return RPO_OK;
 }
 
-static rpo_status leaves_block(void *context, int64_t task, int thread, rpo_job *job,
-                               rpo_error *err) {
-  rpo_reading *const r = context;
-  int64_t first, rows;
-  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
-  const rpo_scratch *const s = &r->scratch[thread];
-  for (int64_t t = 0; t < r->m->trees; t++) {
-    memcpy(r->leaf + t * r->m->rows + first, s->leaf + t * r->block, (size_t)rows * 4);
-  }
-  return RPO_OK;
-}
-
 /* Weights of the training rows in one tree, as at the fit. */
 static void tree_weights(const rpo_forest *m, int64_t t, const double *weight, const double *sums,
                          double *out) {
@@ -210,7 +188,7 @@ rpo_status rpo_leaf_rows_new(const rpo_forest *m, const rpo_matrix *X, const dou
     return rpo_fail(err, RPO_EINVAL, "X has %lld rows, the forest was fitted to %lld",
                     (long long)X->rows, (long long)m->rows);
   }
-  RPO_TRY(rpo_check_weight(weight, m->rows, err));
+  RPO_TRY(rpo_weight_check(weight, m->rows, err));
   RPO_GOTO(leaf_rows_room(m, &s, err));
   RPO_GOTO(rpo_weight_sums(weight, m->rows, &sums, err));
   int64_t const most = m->leaf_start[m->trees];
@@ -222,8 +200,7 @@ rpo_status rpo_leaf_rows_new(const rpo_forest *m, const rpo_matrix *X, const dou
     status = rpo_fail_memory(err, "the training rows of leaves");
     goto done;
   }
-  r.leaf = leaf;
-  RPO_GOTO(rpo_read_blocks(&r, control, leaves_block, err));
+  RPO_GOTO(rpo_all_leaves(&r, control, leaf, err));
   for (int64_t t = 0; t < m->trees; t++) {
     tree_weights(m, t, weight, sums, in_tree);
     RPO_GOTO(fill_tree(m, t, leaf + t * m->rows, in_tree, s, used, sum, err));
