@@ -2,7 +2,7 @@
  * failure must be RPO_ENOMEM, lose no block and leave the outputs as they were. One thread: the
  * count is exact. */
 #include "mem.h"
-#include "problem.h"
+#include "kinds.h"
 
 typedef rpo_status (*attempt)(void *context, rpo_error *err);
 
@@ -54,6 +54,7 @@ enum {
   TABLE,
   TABLE_SPARSE,
   BALANCED,
+  ONE_CLASS,
   CASES
 };
 
@@ -61,17 +62,21 @@ static problem case_problem(int number) {
   dice d = {200 + (uint64_t)number};
   int64_t const n = 90;
   int const sparse = number == SPARSE || number == SPARSE_REAL || number == BINARY;
-  int const labels = (number >= SPARSE && number <= SHARED) || number == BALANCED;
+  int const labels =
+      (number >= SPARSE && number <= SHARED) || number == BALANCED || number == ONE_CLASS;
   table x, y;
   if (number == BINARY) {
     x = table_binary(&d, n, 12, 0.1);
   } else {
-    x = table_random(&d, n, 12, 0, sparse ? 0.9 : 0.0, number == MISSING ? 0.05 : 0.0);
+    x = table_random(&d, n, 12, number == ONE_CLASS ? 6 : 0, sparse ? 0.9 : 0.0,
+                     number == MISSING ? 0.05 : 0.0);
   }
   if (number == SPARSE_REAL) {
     y = table_random(&d, n, 24, 0, 0.92, 0.0);
   } else if (number == SPREAD) {
     y = table_binary(&d, n, 5, 0.3);
+  } else if (number == ONE_CLASS) { /* rows laid class after class */
+    y = random_y(&d, Y_ONE_CLASS, n);
   } else {
     y = labels || number == TABLE ? table_binary(&d, n, 24, 0.08)
                                   : table_random(&d, n, 3, 0, 0.0, 0.0);
