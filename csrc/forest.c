@@ -278,7 +278,7 @@ static void fit_release(fit *f, int threads) {
 }
 
 static rpo_status pack(const fit *f, int64_t outputs, int ratio, const double *fallback,
-                       rpo_forest **out, rpo_error *err) {
+                       const rpo_control *control, rpo_forest **out, rpo_error *err) {
   const rpo_labels *const labels = f->labels;
   int64_t *const sampling = rpo_new(3 * f->trees, 8);
   if (sampling == NULL) return rpo_fail_memory(err, "the model");
@@ -299,7 +299,7 @@ static rpo_status pack(const fit *f, int64_t outputs, int ratio, const double *f
                                  labels,
                                  NULL,
                                  fallback};
-  rpo_status const status = rpo_model_pack(&parts, out, err);
+  rpo_status const status = rpo_model_pack(&parts, control, out, err);
   rpo_delete(sampling);
   return status;
 }
@@ -377,7 +377,7 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
     goto done;
   }
   RPO_GOTO(rpo_run(control, f.trees, grow_tree, &f, err));
-  RPO_GOTO(pack(&f, labels->cols / (ratio ? 2 : 1), ratio, fallback, out, err));
+  RPO_GOTO(pack(&f, labels->cols / (ratio ? 2 : 1), ratio, fallback, control, out, err));
   if (control != NULL && control->work != NULL) *control->work += count_work(&f);
 done:
   rpo_labels_release(&leaf_labels);

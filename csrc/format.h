@@ -1,4 +1,4 @@
-/* The layout of a model's block: header, table of sections, types. Shared by model.c, which reads
+/* The layout of a model's block: header, table of sections. Shared by model.c, which reads
  * blocks, and pack.c, which writes them. */
 #ifndef RPO_FORMAT_H
 #define RPO_FORMAT_H
@@ -19,33 +19,6 @@ typedef struct rpo_table_row {
   uint32_t id, type;
   uint64_t offset, count;
 } rpo_table_row;
-
-static inline int64_t rpo_type_size(uint32_t type) {
-  switch (type) {
-    case RPO_TYPE_U8: return 1;
-    case RPO_TYPE_U16:
-    case RPO_TYPE_I16: return 2;
-    case RPO_TYPE_I32:
-    case RPO_TYPE_F32: return 4;
-    case RPO_TYPE_I64:
-    case RPO_TYPE_F64: return 8;
-    default: return 0;
-  }
-}
-
-/* What a section may be, so that readers in hot loops know a few types only. */
-enum { RPO_ANY = 0, RPO_INDEX = 101, RPO_CHILD = 102, RPO_REAL = 103, RPO_COUNT = 104 };
-
-static inline int rpo_type_allowed(uint32_t family, uint32_t type) {
-  switch (family) {
-    case RPO_ANY: return 1;
-    case RPO_INDEX: return type == RPO_TYPE_U16 || type == RPO_TYPE_I32;
-    case RPO_CHILD: return type == RPO_TYPE_I16 || type == RPO_TYPE_I32;
-    case RPO_REAL: return type == RPO_TYPE_F32 || type == RPO_TYPE_F64;
-    case RPO_COUNT: return type == RPO_TYPE_U8 || type == RPO_TYPE_U16 || type == RPO_TYPE_I32;
-    default: return type == family;
-  }
-}
 
 /* Of everything behind the header, and of its fields. */
 static inline uint64_t rpo_block_checksum(const char *block, int64_t bytes,

@@ -1,28 +1,10 @@
 #include "model.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "array.h"
 #include "format.h"
 #include "mem.h"
-
-int64_t rpo_array_whole(const rpo_array *a, int64_t i) {
-  switch (a->type) {
-    case RPO_TYPE_U8: return ((const uint8_t *)a->data)[i];
-    case RPO_TYPE_U16: return ((const uint16_t *)a->data)[i];
-    case RPO_TYPE_I16: return ((const int16_t *)a->data)[i];
-    case RPO_TYPE_I32: return ((const int32_t *)a->data)[i];
-    case RPO_TYPE_I64: return ((const int64_t *)a->data)[i];
-    default: return (int64_t)rpo_array_number(a, i);
-  }
-}
-
-double rpo_array_number(const rpo_array *a, int64_t i) {
-  if (a->type == RPO_TYPE_F32) return (double)((const float *)a->data)[i];
-  if (a->type == RPO_TYPE_F64) return ((const double *)a->data)[i];
-  return (double)rpo_array_whole(a, i);
-}
 
 /* ---- Labels ---- */
 
@@ -75,6 +57,11 @@ rpo_status rpo_labels_new(const rpo_matrix *Y, rpo_labels *out, rpo_error *err) 
   return RPO_OK;
 }
 
+static void copy_numbers(const rpo_array *a, int64_t first, int64_t count, int32_t type, void *to) {
+  rpo_array const part = rpo_array_part(a, first, count);
+  rpo_array_convert(&part, type, to);
+}
+
 rpo_status rpo_model_labels(const rpo_model *m, int64_t first, int64_t end, rpo_labels *out,
                             rpo_error *err) {
   rpo_labels l;
@@ -97,15 +84,13 @@ rpo_status rpo_model_labels(const rpo_model *m, int64_t first, int64_t end, rpo_
     return rpo_fail_memory(err, "the labels");
   }
   for (int64_t i = 0; sparse && i <= l.rows; i++) l.start[i] = m->value_start[first + i] - begin;
-  for (int64_t e = 0; e < count; e++) {
-    if (sparse) l.index[e] = rpo_array_whole(&m->value_index, begin + e);
-    if (values) value[e] = rpo_array_number(&m->value, begin + e);
-  }
+  if (sparse) copy_numbers(&m->value_index, begin, count, RPO_TYPE_I64, l.index);
+  if (values) copy_numbers(&m->value, begin, count, RPO_TYPE_F64, value);
   *out = l;
   return RPO_OK;
 }
 
-/* ---- Reading: never trusts ---- */
+/* ---- Sections: where they lie, of what type and length ---- */
 
 static rpo_status damaged(rpo_error *err, const char *what) {
   return rpo_fail(err, RPO_EFORMAT, "damaged model: %s", what);
@@ -128,13 +113,10 @@ static rpo_status read_sections(const char *block, int64_t bytes, rpo_array *fou
       sizeof head + head.sections * sizeof(rpo_table_row) > (uint64_t)bytes) {
     return damaged(err, "too many sections");
   }
-  if (rpo_block_checksum(block, bytes, &head) != head.checksum) {
-    return damaged(err, "the checksum is wrong");
-  }
   for (uint32_t i = 0; i < head.sections; i++) {
     rpo_table_row s;
     memcpy(&s, block + sizeof head + i * sizeof s, sizeof s);
-    int64_t const size = rpo_type_size(s.type);
+    int64_t const size = rpo_type_size((int32_t)s.type);
     if (s.id >= RPO_SECTIONS || size == 0 || s.offset % RPO_BOUNDARY != 0 ||
         s.offset > (uint64_t)bytes || s.count > ((uint64_t)bytes - s.offset) / (uint64_t)size) {
       return damaged(err, "a section lies outside the file");
@@ -146,13 +128,112 @@ static rpo_status read_sections(const char *block, int64_t bytes, rpo_array *fou
   return RPO_OK;
 }
 
-static rpo_status expect(const rpo_array *a, uint32_t family, int64_t count, const char *what,
+static rpo_status check_sum(const char *block, int64_t bytes, rpo_error *err) {
+  rpo_header head;
+  memcpy(&head, block, sizeof head);
+  if (rpo_block_checksum(block, bytes, &head) == head.checksum) return RPO_OK;
+  return damaged(err, "the checksum is wrong");
+}
+
+static rpo_status expect(const rpo_array *a, int32_t family, int64_t count, const char *what,
                          rpo_error *err) {
-  if (a->data == NULL || a->count != count || !rpo_type_allowed(family, (uint32_t)a->type)) {
+  if (a->data == NULL || a->count != count || !rpo_type_allowed(family, a->type)) {
     return damaged(err, what);
   }
   return RPO_OK;
 }
+
+static rpo_status attach_trees(rpo_model *m, const rpo_array *found, rpo_error *err) {
+  m->sampling = found[RPO_SEC_SAMPLING].data;
+  m->inner_start = found[RPO_SEC_INNER_START].data;
+  m->leaf_start = found[RPO_SEC_LEAF_START].data;
+  m->feature = found[RPO_SEC_FEATURE];
+  m->threshold = found[RPO_SEC_THRESHOLD];
+  m->left = found[RPO_SEC_LEFT];
+  m->right = found[RPO_SEC_RIGHT];
+  m->impurity = found[RPO_SEC_IMPURITY];
+  m->leaf_impurity = found[RPO_SEC_LEAF_IMPURITY];
+  m->leaf_weight = found[RPO_SEC_LEAF_WEIGHT];
+  m->leaf_rows = found[RPO_SEC_LEAF_ROWS];
+  m->sample_weight = found[RPO_SEC_SAMPLE_WEIGHT];
+  m->flags = found[RPO_SEC_FLAGS].data;
+  int64_t const inner = m->feature.count, leaves = m->leaf_rows.count;
+  RPO_TRY(expect(&found[RPO_SEC_SAMPLING], RPO_TYPE_I64, 3 * m->trees, "the sampling", err));
+  RPO_TRY(expect(&found[RPO_SEC_INNER_START], RPO_TYPE_I64, m->trees + 1, "the node starts", err));
+  RPO_TRY(expect(&found[RPO_SEC_LEAF_START], RPO_TYPE_I64, m->trees + 1, "the leaf starts", err));
+  RPO_TRY(expect(&m->feature, RPO_INDEX, inner, "the features", err));
+  RPO_TRY(expect(&m->threshold, RPO_REAL, inner, "the thresholds", err));
+  RPO_TRY(expect(&m->left, RPO_CHILD, inner, "the children", err));
+  RPO_TRY(expect(&m->right, m->left.type, inner, "the children", err));
+  RPO_TRY(expect(&m->impurity, RPO_TYPE_F32, inner, "the impurities", err));
+  RPO_TRY(expect(&found[RPO_SEC_FLAGS], RPO_TYPE_U8, inner, "the flags of nodes", err));
+  RPO_TRY(expect(&m->leaf_impurity, RPO_ANY, leaves, "the leaves' impurities", err));
+  RPO_TRY(expect(&m->leaf_weight, RPO_ANY, leaves, "the leaves' weights", err));
+  if (m->sample_weight.data != NULL) {
+    RPO_TRY(expect(&m->sample_weight, RPO_ANY, leaves, "the leaves' sample weights", err));
+  }
+  return expect(&m->leaf_rows, RPO_COUNT, leaves, "the leaves' rows", err);
+}
+
+static rpo_status attach_rows(rpo_model *m, const rpo_array *found, rpo_error *err) {
+  rpo_leaf_rows *const s = &m->s;
+  s->row = found[RPO_SEC_ROWS];
+  s->weight = found[RPO_SEC_ROW_WEIGHT];
+  RPO_TRY(expect(&found[RPO_SEC_ROW_START], RPO_TYPE_I64, m->trees + 1, "the row starts", err));
+  s->tree_start = found[RPO_SEC_ROW_START].data;
+  RPO_TRY(expect(&s->row, RPO_INDEX, s->row.count, "the rows section", err));
+  if (s->weight.data == NULL) return RPO_OK;
+  return expect(&s->weight, RPO_ANY, s->row.count, "the row weights", err);
+}
+
+/* Rows of the values: by training row in the rows form, else by leaf. */
+static int64_t value_rows(const rpo_model *m) {
+  return rpo_has_rows(m) ? m->rows : m->leaf_rows.count;
+}
+
+static rpo_status attach_readout(rpo_model *m, const rpo_array *found, rpo_error *err) {
+  m->value_index = found[RPO_SEC_VALUE_INDEX];
+  m->value = found[RPO_SEC_VALUE];
+  if (m->ratio) {
+    m->fallback = found[RPO_SEC_FALLBACK];
+    RPO_TRY(expect(&m->fallback, RPO_TYPE_F64, m->outputs, "the fallback section", err));
+  }
+  if (found[RPO_SEC_ROWS].data != NULL) RPO_TRY(attach_rows(m, found, err));
+  int64_t const rows = value_rows(m), entries = m->value_index.count;
+  if (found[RPO_SEC_VALUE_START].data == NULL) {
+    return expect(&m->value, RPO_ANY, rows * m->columns, "the values", err);
+  }
+  RPO_TRY(expect(&found[RPO_SEC_VALUE_START], RPO_TYPE_I64, rows + 1, "the value starts", err));
+  m->value_start = found[RPO_SEC_VALUE_START].data;
+  RPO_TRY(expect(&m->value_index, RPO_INDEX, entries, "the values", err));
+  return m->value.data == NULL ? RPO_OK : expect(&m->value, RPO_ANY, entries, "the values", err);
+}
+
+/* A model that looks into the block, with nothing of its own yet. */
+static rpo_status attach(const char *block, int64_t bytes, rpo_model *m, rpo_error *err) {
+  rpo_array found[RPO_SECTIONS];
+  memset(m, 0, sizeof *m);
+  memset(found, 0, sizeof found);
+  RPO_TRY(read_sections(block, bytes, found, err));
+  RPO_TRY(expect(&found[RPO_SEC_SHAPE], RPO_TYPE_I64, 6, "the shape", err));
+  const int64_t *const shape = found[RPO_SEC_SHAPE].data;
+  for (int i = 0; i < 4; i++) {
+    if (shape[i] < 1 || shape[i] > INT32_MAX) return damaged(err, "the shape");
+  }
+  m->bytes = bytes;
+  m->trees = shape[0];
+  m->inputs = shape[1];
+  m->outputs = shape[2];
+  m->rows = shape[3];
+  m->ratio = shape[4] != 0;
+  m->shares = shape[5] != 0;
+  m->columns = m->outputs * (m->ratio ? 2 : 1);
+  m->note = found[RPO_SEC_NOTE];
+  RPO_TRY(attach_trees(m, found, err));
+  return attach_readout(m, found, err);
+}
+
+/* ---- Contents: never trusted ---- */
 
 static int rises(const int64_t *start, int64_t count, int64_t last) {
   if (start[0] != 0 || start[count] != last) return 0;
@@ -215,6 +296,36 @@ static rpo_status check_children(const rpo_model *m, uint8_t *seen, rpo_error *e
   return RPO_OK;
 }
 
+static rpo_status check_trees(const rpo_model *m, rpo_error *err) {
+  int64_t const inner = m->feature.count, leaves = m->leaf_rows.count;
+  if (!rises(m->inner_start, m->trees, inner) || !rises(m->leaf_start, m->trees, leaves)) {
+    return damaged(err, "the node starts");
+  }
+  RPO_TRY(check_leaf_rows(m, err));
+  RPO_TRY(check_within(&m->feature, m->inputs, "a feature is out of range", err));
+  uint8_t *const seen = rpo_new_zero(inner + leaves, 1);
+  if (seen == NULL) return rpo_fail_memory(err, "the model");
+  rpo_status const status = check_children(m, seen, err);
+  rpo_delete(seen);
+  return status;
+}
+
+static rpo_status check_readout(const rpo_model *m, rpo_error *err) {
+  if (rpo_has_rows(m)) {
+    const rpo_leaf_rows *const s = &m->s;
+    if (!rises(s->tree_start, m->trees, s->row.count)) return damaged(err, "the rows section");
+    for (int64_t t = 0; t < m->trees; t++) { /* a tree's rows are counted in 32 bits */
+      if (s->tree_start[t + 1] - s->tree_start[t] > m->rows) return damaged(err, "the row starts");
+    }
+    RPO_TRY(check_within(&s->row, m->rows, "a training row is out of range", err));
+  }
+  if (m->value_start == NULL) return RPO_OK;
+  if (!rises(m->value_start, value_rows(m), m->value_index.count)) {
+    return damaged(err, "the values");
+  }
+  return check_within(&m->value_index, m->columns, "a label is out of range", err);
+}
+
 rpo_status rpo_leaf_rows_start(const rpo_model *m, rpo_leaf_rows *s, rpo_error *err) {
   s->start = rpo_new(m->leaf_start[m->trees] + m->trees, 4);
   if (s->start == NULL) return rpo_fail_memory(err, "the model");
@@ -235,115 +346,12 @@ rpo_status rpo_leaf_rows_start(const rpo_model *m, rpo_leaf_rows *s, rpo_error *
   return RPO_OK;
 }
 
-static rpo_status open_rows(rpo_model *m, const rpo_array *found, rpo_error *err) {
-  rpo_leaf_rows *const s = &m->s;
-  s->row = found[RPO_SEC_ROWS];
-  s->weight = found[RPO_SEC_ROW_WEIGHT];
-  RPO_TRY(expect(&found[RPO_SEC_ROW_START], RPO_TYPE_I64, m->trees + 1, "the row starts", err));
-  s->tree_start = found[RPO_SEC_ROW_START].data;
-  if (!rpo_type_allowed(RPO_INDEX, (uint32_t)s->row.type) ||
-      !rises(s->tree_start, m->trees, s->row.count)) {
-    return damaged(err, "the rows section");
-  }
-  for (int64_t t = 0; t < m->trees; t++) { /* a tree's rows are counted in 32 bits */
-    if (s->tree_start[t + 1] - s->tree_start[t] > m->rows) return damaged(err, "the row starts");
-  }
-  RPO_TRY(check_within(&s->row, m->rows, "a training row is out of range", err));
-  if (s->weight.data != NULL) {
-    RPO_TRY(expect(&s->weight, RPO_ANY, s->row.count, "the row weights", err));
-  }
-  return rpo_leaf_rows_start(m, s, err);
-}
-
-/* The values: a row of them by training row in the rows form, else by leaf. */
-static rpo_status open_readout(rpo_model *m, const rpo_array *found, rpo_error *err) {
-  m->value_index = found[RPO_SEC_VALUE_INDEX];
-  m->value = found[RPO_SEC_VALUE];
-  if (m->ratio) {
-    m->fallback = found[RPO_SEC_FALLBACK];
-    RPO_TRY(expect(&m->fallback, RPO_TYPE_F64, m->outputs, "the fallback section", err));
-  }
-  if (found[RPO_SEC_ROWS].data != NULL) RPO_TRY(open_rows(m, found, err));
-  int64_t const rows = rpo_has_rows(m) ? m->rows : m->leaf_start[m->trees];
-  if (found[RPO_SEC_VALUE_START].data == NULL) {
-    return expect(&m->value, RPO_ANY, rows * m->columns, "the values", err);
-  }
-  RPO_TRY(expect(&found[RPO_SEC_VALUE_START], RPO_TYPE_I64, rows + 1, "the value starts", err));
-  m->value_start = found[RPO_SEC_VALUE_START].data;
-  if (m->value_index.data == NULL || !rpo_type_allowed(RPO_INDEX, (uint32_t)m->value_index.type) ||
-      !rises(m->value_start, rows, m->value_index.count)) {
-    return damaged(err, "the values");
-  }
-  if (m->value.data != NULL) {
-    RPO_TRY(expect(&m->value, RPO_ANY, m->value_index.count, "the values", err));
-  }
-  return check_within(&m->value_index, m->columns, "a label is out of range", err);
-}
-
-static rpo_status open_trees(rpo_model *m, const rpo_array *found, rpo_error *err) {
-  RPO_TRY(expect(&found[RPO_SEC_SAMPLING], RPO_TYPE_I64, 3 * m->trees, "the sampling", err));
-  RPO_TRY(expect(&found[RPO_SEC_INNER_START], RPO_TYPE_I64, m->trees + 1, "the node starts", err));
-  RPO_TRY(expect(&found[RPO_SEC_LEAF_START], RPO_TYPE_I64, m->trees + 1, "the leaf starts", err));
-  m->sampling = found[RPO_SEC_SAMPLING].data;
-  m->inner_start = found[RPO_SEC_INNER_START].data;
-  m->leaf_start = found[RPO_SEC_LEAF_START].data;
-  m->feature = found[RPO_SEC_FEATURE];
-  m->threshold = found[RPO_SEC_THRESHOLD];
-  m->left = found[RPO_SEC_LEFT];
-  m->right = found[RPO_SEC_RIGHT];
-  m->impurity = found[RPO_SEC_IMPURITY];
-  m->leaf_impurity = found[RPO_SEC_LEAF_IMPURITY];
-  m->leaf_weight = found[RPO_SEC_LEAF_WEIGHT];
-  m->leaf_rows = found[RPO_SEC_LEAF_ROWS];
-  m->sample_weight = found[RPO_SEC_SAMPLE_WEIGHT];
-  m->flags = found[RPO_SEC_FLAGS].data;
-  int64_t const inner = m->feature.count, leaves = m->leaf_rows.count;
-  if (!rises(m->inner_start, m->trees, inner) || !rises(m->leaf_start, m->trees, leaves)) {
-    return damaged(err, "the node starts");
-  }
-  RPO_TRY(expect(&m->feature, RPO_INDEX, inner, "the features", err));
-  RPO_TRY(expect(&m->threshold, RPO_REAL, inner, "the thresholds", err));
-  RPO_TRY(expect(&m->left, RPO_CHILD, inner, "the children", err));
-  RPO_TRY(expect(&m->right, (uint32_t)m->left.type, inner, "the children", err));
-  RPO_TRY(expect(&m->impurity, RPO_TYPE_F32, inner, "the impurities", err));
-  RPO_TRY(expect(&found[RPO_SEC_FLAGS], RPO_TYPE_U8, inner, "the flags of nodes", err));
-  RPO_TRY(expect(&m->leaf_impurity, RPO_ANY, leaves, "the leaves' impurities", err));
-  RPO_TRY(expect(&m->leaf_weight, RPO_ANY, leaves, "the leaves' weights", err));
-  if (m->sample_weight.data != NULL) {
-    RPO_TRY(expect(&m->sample_weight, RPO_ANY, leaves, "the leaves' sample weights", err));
-  }
-  RPO_TRY(expect(&m->leaf_rows, RPO_COUNT, leaves, "the leaves' rows", err));
-  RPO_TRY(check_leaf_rows(m, err));
-  RPO_TRY(check_within(&m->feature, m->inputs, "a feature is out of range", err));
-  uint8_t *const seen = rpo_new_zero(inner + leaves, 1);
-  if (seen == NULL) return rpo_fail_memory(err, "the model");
-  rpo_status const status = check_children(m, seen, err);
-  rpo_delete(seen);
-  return status;
-}
-
-rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error *err) {
-  rpo_array found[RPO_SECTIONS];
-  memset(found, 0, sizeof found);
-  RPO_TRY(read_sections(block, bytes, found, err));
-  RPO_TRY(expect(&found[RPO_SEC_SHAPE], RPO_TYPE_I64, 6, "the shape", err));
-  const int64_t *const shape = found[RPO_SEC_SHAPE].data;
-  for (int i = 0; i < 4; i++) {
-    if (shape[i] < 1 || shape[i] > INT32_MAX) return damaged(err, "the shape");
-  }
-  rpo_model *const m = rpo_new_zero(1, (int64_t)sizeof *m);
+/* Makes what a model owns beside the block, and takes that over. */
+static rpo_status take(const rpo_model *attached, char *block, rpo_model **out, rpo_error *err) {
+  rpo_model *const m = rpo_new(1, (int64_t)sizeof *m);
   if (m == NULL) return rpo_fail_memory(err, "the model");
-  m->bytes = bytes;
-  m->trees = shape[0];
-  m->inputs = shape[1];
-  m->outputs = shape[2];
-  m->rows = shape[3];
-  m->ratio = shape[4] != 0;
-  m->shares = shape[5] != 0;
-  m->columns = m->outputs * (m->ratio ? 2 : 1);
-  m->note = found[RPO_SEC_NOTE];
-  rpo_status status = open_trees(m, found, err);
-  if (status == RPO_OK) status = open_readout(m, found, err);
+  *m = *attached;
+  rpo_status const status = rpo_has_rows(m) ? rpo_leaf_rows_start(m, &m->s, err) : RPO_OK;
   if (status != RPO_OK) {
     rpo_delete(m->s.start);
     rpo_delete(m);
@@ -353,6 +361,23 @@ rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error
   *out = m;
   return RPO_OK;
 }
+
+rpo_status rpo_model_adopt(char *block, int64_t bytes, rpo_model **out, rpo_error *err) {
+  rpo_model m;
+  RPO_TRY(attach(block, bytes, &m, err));
+  return take(&m, block, out, err);
+}
+
+rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error *err) {
+  rpo_model m;
+  RPO_TRY(attach(block, bytes, &m, err));
+  RPO_TRY(check_sum(block, bytes, err));
+  RPO_TRY(check_trees(&m, err));
+  RPO_TRY(check_readout(&m, err));
+  return take(&m, block, out, err);
+}
+
+/* ---- Copies ---- */
 
 rpo_status rpo_model_tree(const rpo_model *m, int64_t tree, rpo_tree *out, double **row_weight,
                           rpo_error *err) {
@@ -383,24 +408,23 @@ rpo_status rpo_model_tree(const rpo_model *m, int64_t tree, rpo_tree *out, doubl
     rpo_delete(weight);
     return rpo_fail_memory(err, "a tree");
   }
-  for (int64_t i = 0; i < t.n_inner; i++) {
-    t.feature[i] = (int32_t)rpo_array_whole(&m->feature, first + i);
-    t.left[i] = (int32_t)rpo_array_whole(&m->left, first + i);
-    t.right[i] = (int32_t)rpo_array_whole(&m->right, first + i);
-    t.threshold[i] = rpo_array_number(&m->threshold, first + i);
+  copy_numbers(&m->feature, first, t.n_inner, RPO_TYPE_I32, t.feature);
+  copy_numbers(&m->left, first, t.n_inner, RPO_TYPE_I32, t.left);
+  copy_numbers(&m->right, first, t.n_inner, RPO_TYPE_I32, t.right);
+  copy_numbers(&m->threshold, first, t.n_inner, RPO_TYPE_F64, t.threshold);
+  copy_numbers(&m->impurity, first, t.n_inner, RPO_TYPE_F32, t.impurity);
+  for (int64_t i = 0; i < t.n_inner; i++)
     t.missing_left[i] = m->flags[first + i] & RPO_MISSING_LEFT;
-    t.impurity[i] = (float)rpo_array_number(&m->impurity, first + i);
-  }
+  copy_numbers(&m->leaf_impurity, leaf, t.n_leaves, RPO_TYPE_F32, t.leaf_impurity);
+  copy_numbers(&m->leaf_weight, leaf, t.n_leaves, RPO_TYPE_F64, t.leaf_weight);
+  if (sampled) copy_numbers(&m->sample_weight, leaf, t.n_leaves, RPO_TYPE_F64, t.sample_weight);
+  copy_numbers(&m->leaf_rows, leaf, t.n_leaves, RPO_TYPE_I32, t.leaf_start + 1);
   t.leaf_start[0] = 0;
-  for (int64_t l = 0; l < t.n_leaves; l++) {
-    t.leaf_impurity[l] = (float)rpo_array_number(&m->leaf_impurity, leaf + l);
-    t.leaf_weight[l] = rpo_array_number(&m->leaf_weight, leaf + l);
-    if (sampled) t.sample_weight[l] = rpo_array_number(&m->sample_weight, leaf + l);
-    t.leaf_start[l + 1] = t.leaf_start[l] + (int32_t)rpo_array_whole(&m->leaf_rows, leaf + l);
-  }
-  for (int64_t i = 0; i < t.n_rows; i++) {
-    t.rows[i] = (int32_t)rpo_array_whole(&m->s.row, m->s.tree_start[tree] + i);
-    if (weight != NULL) weight[i] = rpo_array_number(&m->s.weight, m->s.tree_start[tree] + i);
+  for (int64_t l = 0; l < t.n_leaves; l++) t.leaf_start[l + 1] += t.leaf_start[l];
+  if (rpo_has_rows(m)) {
+    int64_t const row = m->s.tree_start[tree];
+    copy_numbers(&m->s.row, row, t.n_rows, RPO_TYPE_I32, t.rows);
+    if (weight != NULL) copy_numbers(&m->s.weight, row, t.n_rows, RPO_TYPE_F64, weight);
   }
   *out = t;
   *row_weight = weight;

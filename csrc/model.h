@@ -9,22 +9,7 @@
 #ifndef RPO_MODEL_H
 #define RPO_MODEL_H
 #include "grow.h"
-
-typedef enum rpo_type {
-  RPO_TYPE_U8 = 1,
-  RPO_TYPE_U16 = 2,
-  RPO_TYPE_I16 = 3,
-  RPO_TYPE_I32 = 4,
-  RPO_TYPE_I64 = 5,
-  RPO_TYPE_F32 = 6,
-  RPO_TYPE_F64 = 7
-} rpo_type;
-
-typedef struct rpo_array {
-  const void *data; /* NULL: the section is absent */
-  int64_t count;
-  int32_t type;
-} rpo_array;
+#include "number.h"
 
 /* Ids of sections in files: never renumbered. */
 typedef enum rpo_section {
@@ -90,10 +75,6 @@ typedef struct rpo_forest {
   rpo_array fallback, note;
 } rpo_model;
 
-/* Numbers of any section, as double or integer. */
-double rpo_array_number(const rpo_array *a, int64_t i);
-int64_t rpo_array_whole(const rpo_array *a, int64_t i);
-
 static inline int rpo_has_rows(const rpo_model *m) { return m->s.tree_start != NULL; }
 
 /* Index of a leaf's first row in S; those of leaf + 1 follow. Leaves are numbered within the tree. */
@@ -126,9 +107,12 @@ typedef struct rpo_model_parts {
   const double *fallback;
 } rpo_model_parts;
 
-/* Chooses the readout, lays everything out. */
-rpo_status rpo_model_pack(const rpo_model_parts *parts, rpo_model **out, rpo_error *err);
-/* Takes the block over on success: checks every offset and index. */
+/* Chooses the readout, lays everything out; trees in parallel. */
+rpo_status rpo_model_pack(const rpo_model_parts *parts, const rpo_control *control, rpo_model **out,
+                          rpo_error *err);
+/* Take the block over on success. What comes from outside is opened: every offset and index is
+ * checked. What was packed here is adopted as it is. */
+rpo_status rpo_model_adopt(char *block, int64_t bytes, rpo_model **out, rpo_error *err);
 rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error *err);
 /* The block of a model with a note in it: a new block, *bytes long. */
 rpo_status rpo_model_annotate(const rpo_model *model, const void *note, int64_t note_bytes,

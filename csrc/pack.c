@@ -1,254 +1,265 @@
 /* Writing models: every section in the narrowest type that holds its values, the readout in whichever
- * form is smallest. Neighbour: table.c makes leaf tables. */
-#include <math.h>
+ * form is smallest. Trees are measured, then written, in parallel. Neighbour: table.c makes leaf
+ * tables. */
 #include <string.h>
 
 #include "format.h"
 #include "mem.h"
 #include "table.h"
 
-/* A source of numbers: value i of the section. */
-typedef double (*number_fn)(const void *context, int64_t i);
+enum { INNER, LEAF, ROW }; /* what a section of trees has a number for */
+
+static const struct {
+  rpo_section id;
+  int32_t family;
+  int by;
+} of_trees[] = {
+    {RPO_SEC_FEATURE, RPO_INDEX, INNER},    {RPO_SEC_THRESHOLD, RPO_REAL, INNER},
+    {RPO_SEC_LEFT, RPO_CHILD, INNER},       {RPO_SEC_RIGHT, RPO_CHILD, INNER},
+    {RPO_SEC_FLAGS, RPO_TYPE_U8, INNER},    {RPO_SEC_IMPURITY, RPO_TYPE_F32, INNER},
+    {RPO_SEC_LEAF_IMPURITY, RPO_ANY, LEAF}, {RPO_SEC_LEAF_WEIGHT, RPO_ANY, LEAF},
+    {RPO_SEC_LEAF_ROWS, RPO_COUNT, LEAF},   {RPO_SEC_SAMPLE_WEIGHT, RPO_ANY, LEAF},
+    {RPO_SEC_ROWS, RPO_INDEX, ROW},         {RPO_SEC_ROW_WEIGHT, RPO_ANY, ROW},
+};
+enum { OF_TREES = sizeof of_trees / sizeof of_trees[0], FIRST_BY_ROW = OF_TREES - 2 };
+
+/* A section on its way: its numbers lie in one place or, tree after tree, in many. */
+typedef struct section {
+  rpo_table_row row;
+  rpo_array from; /* in one place */
+  int of_trees;   /* index into `of_trees`; -1: in one place */
+} section;
 
 typedef struct plan {
-  rpo_table_row table[RPO_SECTIONS];
+  const rpo_model_parts *parts;
+  int64_t *start[3];     /* by INNER, LEAF, ROW: where each tree's numbers begin */
+  int64_t most_leaves;   /* of a tree */
+  int sampled, weighted; /* whether there are sample weights, row weights */
+  rpo_range *range;      /* trees x OF_TREES */
+  section section[RPO_SECTIONS];
   uint32_t sections;
   int64_t bytes;
-  char *block; /* NULL while sizes are taken */
   int full;    /* a size does not fit */
+  char *block; /* once sizes are known */
 } plan;
 
 static int64_t align(int64_t bytes) {
   return (bytes + RPO_BOUNDARY - 1) / RPO_BOUNDARY * RPO_BOUNDARY;
 }
 
-static uint32_t whole_type(double low, double high) {
-  if (low >= 0 && high <= 255) return RPO_TYPE_U8;
-  if (low >= 0 && high <= 65535) return RPO_TYPE_U16;
-  if (low >= -32768 && high <= 32767) return RPO_TYPE_I16;
-  if (low >= -2147483648.0 && high <= 2147483647.0) return RPO_TYPE_I32;
-  return RPO_TYPE_F64;
+static const rpo_range no_numbers = {0.0, 0.0, 1, 1};
+
+/* ---- A tree's numbers ---- */
+
+static rpo_array whole_numbers(const int32_t *data, int64_t count) {
+  rpo_array const a = {data, count, RPO_TYPE_I32};
+  return a;
 }
 
-static uint32_t narrowest(uint32_t family, number_fn value, const void *context, int64_t count) {
-  double low = 0.0, high = 0.0;
-  int whole = 1, single = 1;
-  for (int64_t i = 0; i < count; i++) {
-    double const v = value(context, i);
-    whole &= fabs(v) < 9e15 && (double)(int64_t)v == v && !(v == 0.0 && signbit(v));
-    single &= (double)(float)v == v;
-    low = v < low ? v : low;
-    high = v > high ? v : high;
-  }
-  uint32_t const real = single ? RPO_TYPE_F32 : RPO_TYPE_F64;
-  uint32_t const type = whole ? whole_type(low, high) : RPO_TYPE_F64;
-  if (family == RPO_INDEX) return high <= 65535 ? RPO_TYPE_U16 : RPO_TYPE_I32;
-  return family == RPO_REAL || type == RPO_TYPE_F64 ? real : type;
+static rpo_array single_numbers(const float *data, int64_t count) {
+  rpo_array const a = {data, count, RPO_TYPE_F32};
+  return a;
 }
 
-#define WRITE(type) \
-  for (int64_t i = 0; i < count; i++) ((type *)(void *)at)[i] = (type)value(context, i)
+static rpo_array real_numbers(const double *data, int64_t count) {
+  rpo_array const a = {data, count, RPO_TYPE_F64};
+  return a;
+}
 
-static void write_numbers(char *at, uint32_t type, int64_t count, number_fn value,
-                          const void *context) {
-  switch (type) {
-    case RPO_TYPE_U8: WRITE(uint8_t); break;
-    case RPO_TYPE_U16: WRITE(uint16_t); break;
-    case RPO_TYPE_I16: WRITE(int16_t); break;
-    case RPO_TYPE_I32: WRITE(int32_t); break;
-    case RPO_TYPE_I64: WRITE(int64_t); break;
-    case RPO_TYPE_F32: WRITE(float); break;
-    default: WRITE(double); break;
+static rpo_array flags_of(const rpo_tree *t, uint8_t *room) {
+  for (int64_t i = 0; i < t->n_inner; i++) {
+    room[i] = rpo_node_flags(t->missing_left[i], t->left[i] < 0, t->threshold[i]);
+  }
+  rpo_array const a = {room, t->n_inner, RPO_TYPE_U8};
+  return a;
+}
+
+static rpo_array leaf_rows_of(const rpo_tree *t, int32_t *room) {
+  for (int64_t l = 0; l < t->n_leaves; l++) room[l] = t->leaf_start[l + 1] - t->leaf_start[l];
+  return whole_numbers(room, t->n_leaves);
+}
+
+static rpo_array ones(int64_t count, double *room) {
+  for (int64_t i = 0; i < count; i++) room[i] = 1.0;
+  return real_numbers(room, count);
+}
+
+/* `room`: for numbers that the tree does not hold as such. */
+static rpo_array numbers_of(const plan *p, int64_t tree, rpo_section id, void *room) {
+  const rpo_tree *const t = &p->parts->tree[tree];
+  const double *const row_weight = p->parts->row_weight[tree];
+  switch (id) {
+    case RPO_SEC_FEATURE: return whole_numbers(t->feature, t->n_inner);
+    case RPO_SEC_THRESHOLD: return real_numbers(t->threshold, t->n_inner);
+    case RPO_SEC_LEFT: return whole_numbers(t->left, t->n_inner);
+    case RPO_SEC_RIGHT: return whole_numbers(t->right, t->n_inner);
+    case RPO_SEC_FLAGS: return flags_of(t, room);
+    case RPO_SEC_IMPURITY: return single_numbers(t->impurity, t->n_inner);
+    case RPO_SEC_LEAF_IMPURITY: return single_numbers(t->leaf_impurity, t->n_leaves);
+    case RPO_SEC_LEAF_WEIGHT: return real_numbers(t->leaf_weight, t->n_leaves);
+    case RPO_SEC_LEAF_ROWS: return leaf_rows_of(t, room);
+    case RPO_SEC_SAMPLE_WEIGHT:
+      return real_numbers(t->sample_weight ? t->sample_weight : t->leaf_weight, t->n_leaves);
+    case RPO_SEC_ROWS: return whole_numbers(t->rows, t->n_rows);
+    default: return row_weight ? real_numbers(row_weight, t->n_rows) : ones(t->n_rows, room);
   }
 }
 
-/* First pass: notes the section. Second: fills it. `family`: a type, or the narrowest of some. */
-static void put(plan *p, rpo_section id, uint32_t family, int64_t count, number_fn value,
-                const void *context) {
-  if (p->block == NULL) {
-    rpo_table_row *const s = &p->table[p->sections++];
-    s->id = (uint32_t)id;
-    s->type =
-        family != RPO_ANY && family < RPO_INDEX ? family : narrowest(family, value, context, count);
-    s->offset = (uint64_t)p->bytes;
-    s->count = (uint64_t)count;
-    if (count > (INT64_MAX / 2 - p->bytes) / 8) {
-      p->full = 1;
-      return;
-    }
-    p->bytes = align(p->bytes + count * rpo_type_size(s->type));
-    return;
+static void *room_of(const rpo_tree *t) {
+  return rpo_new(t->n_leaves > t->n_rows ? t->n_leaves : t->n_rows, 8);
+}
+
+static int is_there(const plan *p, rpo_section id) {
+  return id == RPO_SEC_SAMPLE_WEIGHT ? p->sampled : id != RPO_SEC_ROW_WEIGHT || p->weighted;
+}
+
+static rpo_status measure_tree(void *context, int64_t tree, int thread, rpo_job *job,
+                               rpo_error *err) {
+  const plan *const p = context;
+  void *const room = room_of(&p->parts->tree[tree]);
+  (void)thread;
+  (void)job;
+  if (room == NULL) return rpo_fail_memory(err, "the model");
+  for (int k = 0; k < OF_TREES; k++) {
+    rpo_range *const range = &p->range[tree * OF_TREES + k];
+    *range = no_numbers;
+    if (!rpo_family_varies(of_trees[k].family) || !is_there(p, of_trees[k].id)) continue;
+    rpo_array const numbers = numbers_of(p, tree, of_trees[k].id, room);
+    rpo_range_add(range, &numbers);
   }
+  rpo_delete(room);
+  return RPO_OK;
+}
+
+static rpo_status write_tree(void *context, int64_t tree, int thread, rpo_job *job,
+                             rpo_error *err) {
+  const plan *const p = context;
+  void *const room = room_of(&p->parts->tree[tree]);
+  (void)thread;
+  (void)job;
+  if (room == NULL) return rpo_fail_memory(err, "the model");
   for (uint32_t i = 0; i < p->sections; i++) {
-    const rpo_table_row *const s = &p->table[i];
-    if (s->id != (uint32_t)id) continue;
-    write_numbers(p->block + s->offset, s->type, count, value, context);
+    const section *const s = &p->section[i];
+    if (s->of_trees < 0) continue;
+    int32_t const type = (int32_t)s->row.type;
+    int64_t const first = p->start[of_trees[s->of_trees].by][tree];
+    rpo_array const numbers = numbers_of(p, tree, (rpo_section)s->row.id, room);
+    rpo_array_convert(&numbers, type, p->block + s->row.offset + first * rpo_type_size(type));
   }
+  rpo_delete(room);
+  return RPO_OK;
 }
 
-typedef struct source {
-  const rpo_model_parts *parts;
-  const int64_t *inner_start, *leaf_start, *row_start;
-  int which;
-  int64_t tree; /* cursor: trees are asked for in order */
-} source;
+/* ---- The plan ---- */
 
-static double of_i64(const void *context, int64_t i) {
-  return (double)((const int64_t *)context)[i];
-}
-static double of_f64(const void *context, int64_t i) { return ((const double *)context)[i]; }
-
-/* Fields of trees, one tree behind the other. The context is const for the caller only: the cursor
- * spares a search. */
-static const rpo_tree *tree_at(source *s, const int64_t *start, int64_t i) {
-  if (i < start[s->tree]) s->tree = 0;
-  while (i >= start[s->tree + 1]) s->tree++;
-  return &s->parts->tree[s->tree];
-}
-
-enum { FEATURE, THRESHOLD, LEFT, RIGHT, FLAGS, IMPURITY };
-
-static double of_inner(const void *context, int64_t i) {
-  source *const s = (source *)(uintptr_t)context;
-  const rpo_tree *const t = tree_at(s, s->inner_start, i);
-  int64_t const j = i - s->inner_start[s->tree];
-  switch (s->which) {
-    case FEATURE: return t->feature[j];
-    case THRESHOLD: return t->threshold[j];
-    case LEFT: return t->left[j];
-    case RIGHT: return t->right[j];
-    case FLAGS: return rpo_node_flags(t->missing_left[j], t->left[j] < 0, t->threshold[j]);
-    default: return (double)t->impurity[j];
-  }
-}
-
-enum { LEAF_IMPURITY, LEAF_WEIGHT, LEAF_ROWS, SAMPLE_WEIGHT };
-
-static double of_leaf(const void *context, int64_t i) {
-  source *const s = (source *)(uintptr_t)context;
-  const rpo_tree *const t = tree_at(s, s->leaf_start, i);
-  int64_t const j = i - s->leaf_start[s->tree];
-  if (s->which == LEAF_IMPURITY) return (double)t->leaf_impurity[j];
-  if (s->which == LEAF_WEIGHT) return t->leaf_weight[j];
-  if (s->which == SAMPLE_WEIGHT) {
-    return t->sample_weight == NULL ? t->leaf_weight[j] : t->sample_weight[j];
-  }
-  return t->leaf_start[j + 1] - t->leaf_start[j];
-}
-
-enum { ROW, ROW_WEIGHT };
-
-static double of_row(const void *context, int64_t i) {
-  source *const s = (source *)(uintptr_t)context;
-  const rpo_tree *const t = tree_at(s, s->row_start, i);
-  int64_t const j = i - s->row_start[s->tree];
-  if (s->which == ROW) return t->rows[j];
-  return s->parts->row_weight[s->tree] == NULL ? 1.0 : s->parts->row_weight[s->tree][j];
-}
-
-static void put_trees(plan *p, source *s) {
-  static const rpo_section leaf[] = {RPO_SEC_LEAF_IMPURITY, RPO_SEC_LEAF_WEIGHT, RPO_SEC_LEAF_ROWS,
-                                     RPO_SEC_SAMPLE_WEIGHT};
-  int64_t const trees = s->parts->trees;
-  int64_t most = 0;
-  int sampled = 0;
+static rpo_status plan_start(plan *p, const rpo_model_parts *parts, rpo_error *err) {
+  int64_t const trees = parts->trees;
+  memset(p, 0, sizeof *p);
+  p->parts = parts;
+  p->range = rpo_new(trees * OF_TREES, (int64_t)sizeof *p->range);
+  p->start[0] = rpo_new_zero(3 * (trees + 1), 8);
+  if (p->range == NULL || p->start[0] == NULL) return rpo_fail_memory(err, "the model");
+  for (int by = 1; by < 3; by++) p->start[by] = p->start[0] + by * (trees + 1);
   for (int64_t t = 0; t < trees; t++) {
-    sampled |= s->parts->tree[t].sample_weight != NULL;
-    most = s->parts->tree[t].n_leaves > most ? s->parts->tree[t].n_leaves : most;
+    const rpo_tree *const tree = &parts->tree[t];
+    p->start[INNER][t + 1] = p->start[INNER][t] + tree->n_inner;
+    p->start[LEAF][t + 1] = p->start[LEAF][t] + tree->n_leaves;
+    p->start[ROW][t + 1] = p->start[ROW][t] + tree->n_rows;
+    p->most_leaves = tree->n_leaves > p->most_leaves ? tree->n_leaves : p->most_leaves;
+    p->sampled |= tree->sample_weight != NULL;
+    p->weighted |= parts->row_weight[t] != NULL;
   }
-  uint32_t const child = most <= 32768 ? RPO_TYPE_I16 : RPO_TYPE_I32; /* of both sides */
-  struct {
-    rpo_section id;
-    uint32_t family;
-  } const inner[] = {{RPO_SEC_FEATURE, RPO_INDEX}, {RPO_SEC_THRESHOLD, RPO_REAL},
-                     {RPO_SEC_LEFT, child},        {RPO_SEC_RIGHT, child},
-                     {RPO_SEC_FLAGS, RPO_TYPE_U8}, {RPO_SEC_IMPURITY, RPO_TYPE_F32}};
-  for (int i = 0; i < 6; i++) {
-    s->which = i;
-    s->tree = 0;
-    put(p, inner[i].id, inner[i].family, s->inner_start[trees], of_inner, s);
-  }
-  for (int i = 0; i < 3 + sampled; i++) {
-    s->which = i;
-    s->tree = 0;
-    put(p, leaf[i], i == LEAF_ROWS ? RPO_COUNT : RPO_ANY, s->leaf_start[trees], of_leaf, s);
+  return RPO_OK;
+}
+
+static section *add_section(plan *p, rpo_section id, int32_t type, int64_t count) {
+  section *const s = &p->section[p->sections++];
+  rpo_table_row const row = {(uint32_t)id, (uint32_t)type, (uint64_t)p->bytes, (uint64_t)count};
+  memset(s, 0, sizeof *s);
+  s->row = row;
+  s->of_trees = -1;
+  p->full |= count > (INT64_MAX / 2 - p->bytes) / 8;
+  if (!p->full) p->bytes = align(p->bytes + count * rpo_type_size(type));
+  return s;
+}
+
+static void add_array(plan *p, rpo_section id, int32_t family, const rpo_array *from) {
+  rpo_range range = no_numbers;
+  if (rpo_family_varies(family)) rpo_range_add(&range, from);
+  add_section(p, id, rpo_range_type(&range, family), from->count)->from = *from;
+}
+
+static void add_whole(plan *p, rpo_section id, int32_t family, const int64_t *data, int64_t count) {
+  rpo_array const from = {data, count, RPO_TYPE_I64};
+  add_array(p, id, family, &from);
+}
+
+static void add_real(plan *p, rpo_section id, int32_t family, const double *data, int64_t count) {
+  rpo_array const from = real_numbers(data, count);
+  add_array(p, id, family, &from);
+}
+
+/* Sections of trees, first .. end. Both children have one type. */
+static void add_trees(plan *p, int first, int end) {
+  int64_t const trees = p->parts->trees;
+  for (int k = first; k < end; k++) {
+    rpo_range range = no_numbers;
+    int32_t family = of_trees[k].family;
+    if (!is_there(p, of_trees[k].id)) continue;
+    if (family == RPO_CHILD) family = p->most_leaves <= 32768 ? RPO_TYPE_I16 : RPO_TYPE_I32;
+    for (int64_t t = 0; t < trees; t++) rpo_range_join(&range, &p->range[t * OF_TREES + k]);
+    int64_t const count = p->start[of_trees[k].by][trees];
+    add_section(p, of_trees[k].id, rpo_range_type(&range, family), count)->of_trees = k;
   }
 }
 
 /* Y or a leaf table. */
-static void put_values(plan *p, const rpo_labels *l) {
+static void add_values(plan *p, const rpo_labels *l) {
   if (l->dense != NULL) {
-    put(p, RPO_SEC_VALUE, RPO_ANY, l->rows * l->columns, of_f64, l->dense);
+    add_real(p, RPO_SEC_VALUE, RPO_ANY, l->dense, l->rows * l->columns);
     return;
   }
-  put(p, RPO_SEC_VALUE_START, RPO_TYPE_I64, l->rows + 1, of_i64, l->start);
-  put(p, RPO_SEC_VALUE_INDEX, RPO_INDEX, l->start[l->rows], of_i64, l->index);
-  if (l->value != NULL) put(p, RPO_SEC_VALUE, RPO_ANY, l->start[l->rows], of_f64, l->value);
+  add_whole(p, RPO_SEC_VALUE_START, RPO_TYPE_I64, l->start, l->rows + 1);
+  add_whole(p, RPO_SEC_VALUE_INDEX, RPO_INDEX, l->index, l->start[l->rows]);
+  if (l->value != NULL) add_real(p, RPO_SEC_VALUE, RPO_ANY, l->value, l->start[l->rows]);
 }
 
-/* S and Y. */
-static void put_rows(plan *p, source *s) {
-  const rpo_model_parts *const parts = s->parts;
+static void add_structure(plan *p, const int64_t *shape) {
+  const rpo_model_parts *const parts = p->parts;
   int64_t const trees = parts->trees;
-  int weighted = 0;
-  put(p, RPO_SEC_ROW_START, RPO_TYPE_I64, trees + 1, of_i64, s->row_start);
-  s->which = ROW;
-  s->tree = 0;
-  put(p, RPO_SEC_ROWS, RPO_INDEX, s->row_start[trees], of_row, s);
-  for (int64_t t = 0; t < trees; t++) weighted |= parts->row_weight[t] != NULL;
-  if (weighted) {
-    s->which = ROW_WEIGHT;
-    s->tree = 0;
-    put(p, RPO_SEC_ROW_WEIGHT, RPO_ANY, s->row_start[trees], of_row, s);
-  }
-  put_values(p, parts->labels);
-}
-
-static void put_structure(plan *p, source *s) {
-  const rpo_model_parts *const parts = s->parts;
-  int64_t const shape[6] = {parts->trees, parts->inputs, parts->outputs,
-                            parts->rows,  parts->ratio,  parts->shares};
-  put(p, RPO_SEC_SHAPE, RPO_TYPE_I64, 6, of_i64, shape);
-  put(p, RPO_SEC_SAMPLING, RPO_TYPE_I64, 3 * parts->trees, of_i64, parts->sampling);
-  put(p, RPO_SEC_INNER_START, RPO_TYPE_I64, parts->trees + 1, of_i64, s->inner_start);
-  put(p, RPO_SEC_LEAF_START, RPO_TYPE_I64, parts->trees + 1, of_i64, s->leaf_start);
-  put_trees(p, s);
-  if (parts->ratio) put(p, RPO_SEC_FALLBACK, RPO_TYPE_F64, parts->outputs, of_f64, parts->fallback);
-}
-
-/* The sections of the readout; `table` NULL: of the rows form. */
-static void put_readout(plan *p, source *s, const rpo_labels *table) {
-  if (table == NULL) {
-    put_rows(p, s);
-  } else {
-    put_values(p, table);
-  }
-}
-
-/* Sizes of all sections. The readout is L, made here into *table, where that takes fewer bytes than
- * S and Y. */
-static rpo_status plan_all(plan *p, source *s, rpo_labels *table, rpo_error *err) {
-  const rpo_model_parts *const parts = s->parts;
   p->bytes = align((int64_t)(sizeof(rpo_header) + RPO_SECTIONS * sizeof(rpo_table_row)));
-  put_structure(p, s);
+  add_whole(p, RPO_SEC_SHAPE, RPO_TYPE_I64, shape, 6);
+  add_whole(p, RPO_SEC_SAMPLING, RPO_TYPE_I64, parts->sampling, 3 * trees);
+  add_whole(p, RPO_SEC_INNER_START, RPO_TYPE_I64, p->start[INNER], trees + 1);
+  add_whole(p, RPO_SEC_LEAF_START, RPO_TYPE_I64, p->start[LEAF], trees + 1);
+  add_trees(p, 0, FIRST_BY_ROW);
+  if (parts->ratio) {
+    add_real(p, RPO_SEC_FALLBACK, RPO_TYPE_F64, parts->fallback, parts->outputs);
+  }
+}
+
+/* The readout is L where that is given, or takes fewer bytes than S and Y and is made here into
+ * *table. */
+static rpo_status add_readout(plan *p, const rpo_control *control, rpo_labels *table,
+                              rpo_error *err) {
+  const rpo_model_parts *const parts = p->parts;
+  if (parts->table != NULL) {
+    add_values(p, parts->table);
+    return RPO_OK;
+  }
   plan const structure = *p;
-  put_readout(p, s, parts->table);
-  if (parts->table != NULL) return RPO_OK;
-  RPO_TRY(rpo_table_smaller(parts, p->full ? INT64_MAX : p->bytes - structure.bytes, table, err));
+  add_whole(p, RPO_SEC_ROW_START, RPO_TYPE_I64, p->start[ROW], parts->trees + 1);
+  add_trees(p, FIRST_BY_ROW, OF_TREES);
+  add_values(p, parts->labels);
+  int64_t const bytes = p->full ? INT64_MAX : p->bytes - structure.bytes;
+  RPO_TRY(rpo_table_smaller(parts, bytes, control, table, err));
   if (table->rows == 0) return RPO_OK;
   *p = structure;
-  put_readout(p, s, table);
+  add_values(p, table);
   return RPO_OK;
 }
 
-static void count_parts(const rpo_model_parts *parts, int64_t *inner, int64_t *leaf, int64_t *row) {
-  inner[0] = leaf[0] = row[0] = 0;
-  for (int64_t t = 0; t < parts->trees; t++) {
-    inner[t + 1] = inner[t] + parts->tree[t].n_inner;
-    leaf[t + 1] = leaf[t] + parts->tree[t].n_leaves;
-    row[t + 1] = row[t] + parts->tree[t].n_rows;
-  }
-}
+/* ---- The block ---- */
 
 static void seal(char *block, uint32_t sections, int64_t bytes) {
   rpo_header head = {{0}, RPO_FORMAT_VERSION, sections, (uint64_t)bytes, 0};
@@ -257,35 +268,53 @@ static void seal(char *block, uint32_t sections, int64_t bytes) {
   memcpy(block, &head, sizeof head);
 }
 
-rpo_status rpo_model_pack(const rpo_model_parts *parts, rpo_model **out, rpo_error *err) {
-  int64_t const trees = parts->trees;
-  int64_t *const starts = rpo_new(3 * (trees + 1), 8);
-  char *block = NULL;
+static rpo_status write_block(plan *p, const rpo_control *control, rpo_error *err) {
+  p->block = p->full ? NULL : rpo_new_zero(p->bytes, 1);
+  if (p->block == NULL) return rpo_fail_memory(err, "the model");
+  RPO_TRY(rpo_run(control, p->parts->trees, write_tree, p, err));
+  for (uint32_t i = 0; i < p->sections; i++) {
+    const section *const s = &p->section[i];
+    memcpy(p->block + sizeof(rpo_header) + i * sizeof s->row, &s->row, sizeof s->row);
+    if (s->of_trees >= 0) continue;
+    rpo_array_convert(&s->from, (int32_t)s->row.type, p->block + s->row.offset);
+  }
+  seal(p->block, p->sections, p->bytes);
+  return RPO_OK;
+}
+
+/* Packing goes on where growing ended: it reports as many tasks, all done. */
+static int32_t report_done(void *user, int64_t done, int64_t total) {
+  const rpo_control *const control = user;
+  (void)done;
+  return control->progress(control->user, total, total);
+}
+
+rpo_status rpo_model_pack(const rpo_model_parts *parts, const rpo_control *control, rpo_model **out,
+                          rpo_error *err) {
+  int64_t const shape[6] = {parts->trees, parts->inputs, parts->outputs,
+                            parts->rows,  parts->ratio,  parts->shares};
+  rpo_control inner = {1, 0, NULL, NULL, NULL};
   plan p;
   rpo_labels table;
-  rpo_status status = RPO_OK;
-  memset(&p, 0, sizeof p);
+  rpo_status status;
   memset(&table, 0, sizeof table);
-  if (starts == NULL) return rpo_fail_memory(err, "the model");
-  source s = {parts, starts, starts + trees + 1, starts + 2 * (trees + 1), 0, 0};
-  count_parts(parts, starts, starts + trees + 1, starts + 2 * (trees + 1));
-  RPO_GOTO(plan_all(&p, &s, &table, err));
-  block = p.full ? NULL : rpo_new_zero(p.bytes, 1);
-  if (block == NULL) {
-    status = rpo_fail_memory(err, "the model");
-    goto done;
+  if (control != NULL) {
+    inner.n_threads = control->n_threads;
+    inner.progress = control->progress == NULL ? NULL : report_done;
+    inner.user = (void *)(uintptr_t)control;
   }
-  p.block = block;
-  put_structure(&p, &s);
-  put_readout(&p, &s, table.rows > 0 ? &table : parts->table);
-  memcpy(block + sizeof(rpo_header), p.table, p.sections * sizeof(rpo_table_row));
-  seal(block, p.sections, p.bytes);
-  RPO_GOTO(rpo_model_open(block, p.bytes, out, err));
-  block = NULL;
+  RPO_GOTO(plan_start(&p, parts, err));
+  RPO_GOTO(rpo_run(&inner, parts->trees, measure_tree, &p, err));
+  add_structure(&p, shape);
+  RPO_GOTO(add_readout(&p, &inner, &table, err));
+  RPO_GOTO(write_block(&p, &inner, err));
+  RPO_GOTO(rpo_model_adopt(p.block, p.bytes, out, err));
+  p.block = NULL;
 done:
-  rpo_delete(block);
+  rpo_delete(p.block);
+  rpo_delete(p.range);
+  rpo_delete(p.start[0]);
   rpo_labels_release(&table);
-  rpo_delete(starts);
   return status;
 }
 

@@ -8,7 +8,7 @@
 static int same_numbers(const rpo_array *a, const rpo_array *b) {
   if ((a->data == NULL) != (b->data == NULL) || a->count != b->count) return 0;
   if (a->data == NULL) return 1;
-  size_t const bytes = (size_t)(a->count * rpo_type_size((uint32_t)a->type));
+  size_t const bytes = (size_t)(a->count * rpo_type_size(a->type));
   if (a->type == b->type && memcmp(a->data, b->data, bytes) == 0) return 1;
   for (int64_t i = 0; i < a->count; i++) {
     if (rpo_array_number(a, i) != rpo_array_number(b, i)) return 0;
@@ -125,8 +125,9 @@ static rpo_status join_dense(const picked *k, int64_t leaves, rpo_labels *out, r
 /* Tables of any form, and made of rows and labels where a forest keeps those. */
 static rpo_status join_sparse(const picked *k, int64_t leaves, rpo_labels *out, rpo_error *err) {
   rpo_table_maker maker;
-  rpo_status status = RPO_OK;
-  RPO_TRY(rpo_table_start(&maker, leaves, k->forests[0]->columns, err));
+  rpo_status status;
+  RPO_TRY(rpo_table_start(&maker, k->forests[0]->columns, err));
+  status = rpo_table_begin(&maker, leaves, err);
   for (int64_t i = 0; i < k->count && status == RPO_OK; i++) {
     status = k->table[i].rows > 0
                  ? rpo_table_add_rows(&maker, &k->table[i], err)
@@ -177,7 +178,7 @@ rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_forests, 
                                  table.rows > 0 ? NULL : &k.labels,
                                  table.rows > 0 ? &table : NULL,
                                  first->ratio ? first->fallback.data : NULL};
-  RPO_GOTO(rpo_model_pack(&parts, out, err));
+  RPO_GOTO(rpo_model_pack(&parts, NULL, out, err));
 done:
   rpo_labels_release(&table);
   picked_release(&k);

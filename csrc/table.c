@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mem.h"
+#include "par.h"
 
 double rpo_table_bytes_dense(int64_t leaves, int64_t columns) {
   return 8.0 * (double)leaves * (double)columns;
@@ -38,36 +39,27 @@ static void fill_dense(const rpo_tree *t, const double *weight, const rpo_labels
   }
 }
 
-static rpo_status make_dense(const rpo_model_parts *parts, int64_t leaves, rpo_labels *out,
-                             rpo_error *err) {
-  int64_t const d = parts->labels->columns;
-  double *const table = leaves > INT64_MAX / d ? NULL : rpo_new(leaves * d, 8);
-  if (table == NULL) return rpo_fail_memory(err, "the leaf table");
-  double *here = table;
-  for (int64_t t = 0; t < parts->trees; t++) {
-    fill_dense(&parts->tree[t], parts->row_weight[t], parts->labels, here);
-    here += parts->tree[t].n_leaves * d;
-  }
-  out->rows = leaves;
-  out->columns = d;
-  out->dense = table;
-  return RPO_OK;
-}
-
 /* ---- Sparse ---- */
 
-rpo_status rpo_table_start(rpo_table_maker *k, int64_t leaves, int64_t columns, rpo_error *err) {
+rpo_status rpo_table_start(rpo_table_maker *k, int64_t columns, rpo_error *err) {
   memset(k, 0, sizeof *k);
-  k->table.columns = columns;
-  k->table.start = rpo_new(leaves + 1, 8);
+  k->columns = columns;
   k->sum = rpo_new_zero(columns, 8);
   k->mark = rpo_new_zero(columns, 1);
   k->found = rpo_new(columns + 1, 8);
-  if (k->table.start == NULL || k->sum == NULL || k->mark == NULL || k->found == NULL) {
+  if (k->sum == NULL || k->mark == NULL || k->found == NULL) {
     rpo_table_release(k);
-    rpo_labels_release(&k->table);
     return rpo_fail_memory(err, "the leaf table");
   }
+  return RPO_OK;
+}
+
+rpo_status rpo_table_begin(rpo_table_maker *k, int64_t leaves, rpo_error *err) {
+  memset(&k->table, 0, sizeof k->table);
+  k->room = 0;
+  k->table.columns = k->columns;
+  k->table.start = rpo_new(leaves + 1, 8);
+  if (k->table.start == NULL) return rpo_fail_memory(err, "the leaf table");
   k->table.start[0] = 0;
   return RPO_OK;
 }
@@ -76,9 +68,7 @@ void rpo_table_release(rpo_table_maker *k) {
   rpo_delete(k->sum);
   rpo_delete(k->mark);
   rpo_delete(k->found);
-  k->sum = NULL;
-  k->mark = NULL;
-  k->found = NULL;
+  memset(k, 0, sizeof *k);
 }
 
 static rpo_status make_room(rpo_table_maker *k, int64_t more, rpo_error *err) {
@@ -180,64 +170,176 @@ rpo_status rpo_table_settle(rpo_labels *l, rpo_error *err) {
   return RPO_OK;
 }
 
-/* ---- The choice ---- */
+/* ---- The choice: trees in parallel ---- */
 
-/* Entries a sparse table has at least: a leaf has those of its first row. */
-static rpo_status least_entries(const rpo_model_parts *parts, int64_t *out, rpo_error *err) {
-  const rpo_labels *const l = parts->labels;
-  int32_t *const count = rpo_new_zero(l->rows, 4);
-  if (count == NULL) return rpo_fail_memory(err, "the leaf table");
-  for (int64_t i = 0; i < l->rows; i++) {
-    if (l->dense == NULL) {
-      count[i] = (int32_t)(l->start[i + 1] - l->start[i]);
-      continue;
-    }
-    for (int64_t j = 0; j < l->columns; j++) count[i] += l->dense[i * l->columns + j] != 0.0;
-  }
+typedef struct making {
+  const rpo_model_parts *parts;
+  int64_t *leaf_start;    /* trees + 1: rows of the table */
+  int64_t entries;        /* of a sparse table: as far as known */
+  double most;            /* bytes of a sparse table to be given up at */
+  int32_t *by_row;        /* entries of each row of Y */
+  rpo_table_maker *maker; /* by thread */
+  int threads;
+  rpo_labels *own; /* by tree: its sparse table */
+  rpo_labels table;
+} making;
+
+static int is_small(const making *k, int64_t entries) {
+  const rpo_model_parts *const parts = k->parts;
+  int64_t const leaves = k->leaf_start[parts->trees];
+  return rpo_table_bytes_sparse(leaves, parts->labels->columns, entries) < k->most;
+}
+
+/* Entries a tree's sparse table has at least: a leaf has those of its first row. */
+static rpo_status count_least(void *context, int64_t tree, int thread, rpo_job *job,
+                              rpo_error *err) {
+  making *const k = context;
+  const rpo_tree *const t = &k->parts->tree[tree];
   int64_t sum = 0;
-  for (int64_t t = 0; t < parts->trees; t++) {
-    const rpo_tree *const tree = &parts->tree[t];
-    for (int64_t leaf = 0; leaf < tree->n_leaves; leaf++) {
-      sum += count[tree->rows[tree->leaf_start[leaf]]];
-    }
-  }
-  rpo_delete(count);
-  *out = sum;
+  (void)thread;
+  (void)job;
+  (void)err;
+  for (int64_t l = 0; l < t->n_leaves; l++) sum += k->by_row[t->rows[t->leaf_start[l]]];
+  (void)rpo_add(&k->entries, sum);
   return RPO_OK;
 }
 
-/* The sparse table, given up when it takes `most` bytes or more. */
-static rpo_status make_sparse(const rpo_model_parts *parts, int64_t leaves, double most,
-                              rpo_labels *out, rpo_error *err) {
-  int64_t const d = parts->labels->columns;
-  rpo_table_maker k;
-  rpo_status status = RPO_OK;
-  int64_t least = 0;
-  RPO_TRY(least_entries(parts, &least, err));
-  if (rpo_table_bytes_sparse(leaves, d, least) >= most) return RPO_OK;
-  RPO_TRY(rpo_table_start(&k, leaves, d, err));
-  int small = 1;
-  for (int64_t t = 0; t < parts->trees && small && status == RPO_OK; t++) {
-    status = rpo_table_add_tree(&k, &parts->tree[t], parts->row_weight[t], parts->labels, err);
-    small = rpo_table_bytes_sparse(leaves, d, k.table.start[k.table.rows]) < most;
+static rpo_status count_by_row(making *k, rpo_error *err) {
+  const rpo_labels *const l = k->parts->labels;
+  k->by_row = rpo_new_zero(l->rows, 4);
+  if (k->by_row == NULL) return rpo_fail_memory(err, "the leaf table");
+  for (int64_t i = 0; i < l->rows; i++) {
+    if (l->dense == NULL) {
+      k->by_row[i] = (int32_t)(l->start[i + 1] - l->start[i]);
+      continue;
+    }
+    for (int64_t j = 0; j < l->columns; j++) k->by_row[i] += l->dense[i * l->columns + j] != 0.0;
   }
-  rpo_table_release(&k);
-  if (status == RPO_OK && small) {
-    *out = k.table;
-  } else {
-    rpo_labels_release(&k.table);
-  }
+  return RPO_OK;
+}
+
+/* Does nothing once the trees before have too many entries. */
+static rpo_status make_sparse_tree(void *context, int64_t tree, int thread, rpo_job *job,
+                                   rpo_error *err) {
+  making *const k = context;
+  const rpo_model_parts *const parts = k->parts;
+  const rpo_tree *const t = &parts->tree[tree];
+  rpo_table_maker *const maker = &k->maker[thread];
+  (void)job;
+  if (!is_small(k, rpo_add(&k->entries, 0))) return RPO_OK;
+  if (maker->sum == NULL) RPO_TRY(rpo_table_start(maker, parts->labels->columns, err));
+  RPO_TRY(rpo_table_begin(maker, t->n_leaves, err));
+  rpo_status const status =
+      rpo_table_add_tree(maker, t, parts->row_weight[tree], parts->labels, err);
+  k->own[tree] = maker->table;
+  if (status == RPO_OK) (void)rpo_add(&k->entries, maker->table.start[t->n_leaves]);
   return status;
 }
 
-rpo_status rpo_table_smaller(const rpo_model_parts *parts, int64_t bytes, rpo_labels *out,
-                             rpo_error *err) {
-  int64_t leaves = 0;
-  memset(out, 0, sizeof *out);
-  for (int64_t t = 0; t < parts->trees; t++) leaves += parts->tree[t].n_leaves;
-  double const dense = rpo_table_bytes_dense(leaves, parts->labels->columns);
-  double const rows = (double)bytes;
-  RPO_TRY(make_sparse(parts, leaves, dense < rows ? dense : rows, out, err));
-  if (out->rows == 0 && dense < rows) return make_dense(parts, leaves, out, err);
+/* One tree's table to its place in the whole, whose starts are there. */
+static rpo_status move_sparse_tree(void *context, int64_t tree, int thread, rpo_job *job,
+                                   rpo_error *err) {
+  const making *const k = context;
+  rpo_labels *const own = &k->own[tree];
+  int64_t *const start = k->table.start + k->leaf_start[tree];
+  int64_t const first = start[0], entries = own->start[own->rows];
+  (void)thread;
+  (void)job;
+  (void)err;
+  for (int64_t l = 1; l < own->rows; l++) start[l] = first + own->start[l];
+  if (entries > 0) {
+    memcpy(k->table.index + first, own->index, (size_t)entries * sizeof *own->index);
+    memcpy(k->table.value + first, own->value, (size_t)entries * sizeof *own->value);
+  }
+  rpo_labels_release(own);
   return RPO_OK;
+}
+
+static rpo_status join_sparse(making *k, const rpo_control *control, rpo_error *err) {
+  int64_t const trees = k->parts->trees, leaves = k->leaf_start[trees];
+  rpo_labels *const l = &k->table;
+  l->start = rpo_new(leaves + 1, 8);
+  l->index = rpo_new(k->entries, 8);
+  l->value = rpo_new(k->entries, 8);
+  if (l->start == NULL || l->index == NULL || l->value == NULL) {
+    return rpo_fail_memory(err, "the leaf table");
+  }
+  l->start[0] = 0;
+  for (int64_t t = 0; t < trees; t++) {
+    const rpo_labels *const own = &k->own[t];
+    l->start[k->leaf_start[t + 1]] = l->start[k->leaf_start[t]] + own->start[own->rows];
+  }
+  RPO_TRY(rpo_run(control, trees, move_sparse_tree, k, err));
+  l->rows = leaves;
+  return RPO_OK;
+}
+
+/* The sparse table, given up when it takes k->most bytes or more. */
+static rpo_status make_sparse(making *k, const rpo_control *control, rpo_error *err) {
+  int64_t const trees = k->parts->trees;
+  RPO_TRY(count_by_row(k, err));
+  RPO_TRY(rpo_run(control, trees, count_least, k, err));
+  if (!is_small(k, k->entries)) return RPO_OK;
+  k->entries = 0;
+  k->threads = rpo_threads(control, trees);
+  k->maker = rpo_new_zero(k->threads, (int64_t)sizeof *k->maker);
+  k->own = rpo_new_zero(trees, (int64_t)sizeof *k->own);
+  if (k->maker == NULL || k->own == NULL) return rpo_fail_memory(err, "the leaf table");
+  RPO_TRY(rpo_run(control, trees, make_sparse_tree, k, err));
+  return is_small(k, k->entries) ? join_sparse(k, control, err) : RPO_OK;
+}
+
+static rpo_status make_dense_tree(void *context, int64_t tree, int thread, rpo_job *job,
+                                  rpo_error *err) {
+  const making *const k = context;
+  const rpo_model_parts *const parts = k->parts;
+  (void)thread;
+  (void)job;
+  (void)err;
+  fill_dense(&parts->tree[tree], parts->row_weight[tree], parts->labels,
+             k->table.dense + k->leaf_start[tree] * parts->labels->columns);
+  return RPO_OK;
+}
+
+static rpo_status make_dense(making *k, const rpo_control *control, rpo_error *err) {
+  int64_t const trees = k->parts->trees, leaves = k->leaf_start[trees];
+  int64_t const d = k->parts->labels->columns;
+  k->table.dense = leaves > INT64_MAX / d ? NULL : rpo_new(leaves * d, 8);
+  if (k->table.dense == NULL) return rpo_fail_memory(err, "the leaf table");
+  RPO_TRY(rpo_run(control, trees, make_dense_tree, k, err));
+  k->table.rows = leaves;
+  return RPO_OK;
+}
+
+rpo_status rpo_table_smaller(const rpo_model_parts *parts, int64_t bytes,
+                             const rpo_control *control, rpo_labels *out, rpo_error *err) {
+  int64_t const trees = parts->trees, columns = parts->labels->columns;
+  making k;
+  rpo_status status;
+  memset(&k, 0, sizeof k);
+  k.parts = parts;
+  k.leaf_start = rpo_new_zero(trees + 1, 8);
+  if (k.leaf_start == NULL) return rpo_fail_memory(err, "the leaf table");
+  for (int64_t t = 0; t < trees; t++) {
+    k.leaf_start[t + 1] = k.leaf_start[t] + parts->tree[t].n_leaves;
+  }
+  double const dense = rpo_table_bytes_dense(k.leaf_start[trees], columns);
+  double const rows = (double)bytes;
+  k.most = dense < rows ? dense : rows;
+  k.table.columns = columns;
+  RPO_GOTO(make_sparse(&k, control, err));
+  if (k.table.rows == 0 && dense < rows) RPO_GOTO(make_dense(&k, control, err));
+  if (k.table.rows > 0) {
+    *out = k.table;
+    memset(&k.table, 0, sizeof k.table);
+  }
+done:
+  for (int i = 0; k.maker != NULL && i < k.threads; i++) rpo_table_release(&k.maker[i]);
+  for (int64_t t = 0; k.own != NULL && t < trees; t++) rpo_labels_release(&k.own[t]);
+  rpo_delete(k.maker);
+  rpo_labels_release(&k.table);
+  rpo_delete(k.own);
+  rpo_delete(k.by_row);
+  rpo_delete(k.leaf_start);
+  return status;
 }

@@ -7,20 +7,23 @@
 double rpo_table_bytes_dense(int64_t leaves, int64_t columns);
 double rpo_table_bytes_sparse(int64_t leaves, int64_t columns, int64_t entries);
 
-/* The smaller table of the parts' trees, when it is smaller than `bytes`; else out->rows is 0. */
-rpo_status rpo_table_smaller(const rpo_model_parts *parts, int64_t bytes, rpo_labels *out,
-                             rpo_error *err);
+/* The smaller table of the parts' trees, when it is smaller than `bytes`; else *out is left. */
+rpo_status rpo_table_smaller(const rpo_model_parts *parts, int64_t bytes,
+                             const rpo_control *control, rpo_labels *out, rpo_error *err);
 
 /* A sparse table in the making, leaf by leaf. */
 typedef struct rpo_table_maker {
-  rpo_labels table; /* rows: leaves so far */
+  rpo_labels table; /* the caller's; rows: leaves so far */
   int64_t room;     /* for entries */
-  double *sum;      /* by column, zero between leaves */
+  int64_t columns;
+  double *sum; /* by column, zero between leaves */
   uint8_t *mark;
   int64_t *found; /* columns met, with room for one more */
 } rpo_table_maker;
 
-rpo_status rpo_table_start(rpo_table_maker *maker, int64_t leaves, int64_t columns, rpo_error *err);
+rpo_status rpo_table_start(rpo_table_maker *maker, int64_t columns, rpo_error *err);
+/* Begins a table for so many leaves. */
+rpo_status rpo_table_begin(rpo_table_maker *maker, int64_t leaves, rpo_error *err);
 /* Adds the leaves of a tree. */
 rpo_status rpo_table_add_tree(rpo_table_maker *maker, const rpo_tree *tree,
                               const double *row_weight, const rpo_labels *labels, rpo_error *err);

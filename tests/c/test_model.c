@@ -66,6 +66,19 @@ static rpo_forest *parse(const void *block, int64_t bytes) {
   return forest;
 }
 
+static void threads_pack_the_same(void) {
+  for (int form = 0; form < FORMS; form++) {
+    problem p = form_problem(form);
+    problem_set(&p, RPO_OPT_N_TREES, 7);
+    rpo_forest *const one = problem_forest(&p, 1), *const three = problem_forest(&p, 3);
+    mini_context("form %d", form);
+    CHECK(forests_equal(one, three));
+    rpo_forest_free(one);
+    rpo_forest_free(three);
+    problem_free(&p);
+  }
+}
+
 static void dump_and_parse(void) {
   for (int form = 0; form < FORMS; form++) {
     rpo_forest *const a = form_forest(form);
@@ -402,6 +415,7 @@ static void bad_picks_are_refused(void) {
 }
 
 int main(void) {
+  RUN(threads_pack_the_same);
   RUN(dump_and_parse);
   RUN(save_and_load);
   RUN(large_files);
