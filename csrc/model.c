@@ -265,32 +265,37 @@ static rpo_status check_leaf_rows(const rpo_model *m, rpo_error *err) {
   return RPO_OK;
 }
 
-/* Children come after their parent, so that every walk ends; a left one right after it (preorder).
- * `seen`, by inner node and leaf: none is the child of two, hence (by count) each of one. */
-static rpo_status check_children(const rpo_model *m, uint8_t *seen, rpo_error *err) {
-  uint8_t *const seen_leaf = seen + m->inner_start[m->trees];
-  for (int64_t t = 0; t < m->trees; t++) {
-    int64_t const first = m->inner_start[t];
-    int64_t const inner = m->inner_start[t + 1] - first;
-    int64_t const leaves = m->leaf_start[t + 1] - m->leaf_start[t];
-    if (leaves != inner + 1) return damaged(err, "a tree has the wrong number of leaves");
-    for (int64_t i = 0; i < inner; i++) {
-      int64_t const child[2] = {rpo_array_whole(&m->left, first + i),
-                                rpo_array_whole(&m->right, first + i)};
-      for (int c = 0; c < 2; c++) {
-        int const inner_good = c == 0 ? child[c] == i + 1 : child[c] > i;
-        int const good = child[c] >= 0 ? inner_good && child[c] < inner : ~child[c] < leaves;
-        if (!good) return damaged(err, "a child is out of place");
-        uint8_t *const mark =
-            child[c] >= 0 ? &seen[first + child[c]] : &seen_leaf[m->leaf_start[t] + ~child[c]];
-        if (*mark) return damaged(err, "a node has two parents");
-        *mark = 1;
-      }
-      int const missing = m->flags[first + i] & RPO_MISSING_LEFT;
-      if (m->flags[first + i] !=
-          rpo_node_flags(missing, child[0] < 0, rpo_array_number(&m->threshold, first + i))) {
-        return damaged(err, "the flags of a node");
-      }
+/* Inner nodes and leaves each lie in preorder. What is below node i are the inner nodes i + 1 .. end[i]
+ * and the leaves from leaf[i] on, one more of them than inner nodes with i: left ones first. So every
+ * node has one parent, and every walk ends. */
+static rpo_status check_children(const rpo_model *m, int64_t tree, int64_t *end, int64_t *leaf,
+                                 rpo_error *err) {
+  int64_t const first = m->inner_start[tree], inner = m->inner_start[tree + 1] - first;
+  if (m->leaf_start[tree + 1] - m->leaf_start[tree] != inner + 1) {
+    return damaged(err, "a tree has the wrong number of leaves");
+  }
+  end[0] = inner;
+  leaf[0] = 0;
+  for (int64_t i = 0; i < inner; i++) {
+    int64_t const left = rpo_array_whole(&m->left, first + i);
+    int64_t const right = rpo_array_whole(&m->right, first + i);
+    int64_t const middle = right >= 0 ? right : end[i]; /* where inner nodes to the left end */
+    int const good = middle > i && middle <= end[i] && (right < 0 || middle < end[i]) &&
+                     left == (middle > i + 1 ? i + 1 : ~leaf[i]) &&
+                     (right >= 0 || ~right == leaf[i] + end[i] - i);
+    if (!good) return damaged(err, "a child is out of place");
+    if (left >= 0) {
+      end[left] = middle;
+      leaf[left] = leaf[i];
+    }
+    if (right >= 0) {
+      end[right] = end[i];
+      leaf[right] = leaf[i] + right - i;
+    }
+    int const missing = m->flags[first + i] & RPO_MISSING_LEFT;
+    if (m->flags[first + i] !=
+        rpo_node_flags(missing, left < 0, rpo_array_number(&m->threshold, first + i))) {
+      return damaged(err, "the flags of a node");
     }
   }
   return RPO_OK;
@@ -303,10 +308,18 @@ static rpo_status check_trees(const rpo_model *m, rpo_error *err) {
   }
   RPO_TRY(check_leaf_rows(m, err));
   RPO_TRY(check_within(&m->feature, m->inputs, "a feature is out of range", err));
-  uint8_t *const seen = rpo_new_zero(inner + leaves, 1);
-  if (seen == NULL) return rpo_fail_memory(err, "the model");
-  rpo_status const status = check_children(m, seen, err);
-  rpo_delete(seen);
+  int64_t most = 1;
+  for (int64_t t = 0; t < m->trees; t++) {
+    int64_t const here = m->inner_start[t + 1] - m->inner_start[t];
+    most = here > most ? here : most;
+  }
+  int64_t *const end = rpo_new(2 * most, 8);
+  if (end == NULL) return rpo_fail_memory(err, "the model");
+  rpo_status status = RPO_OK;
+  for (int64_t t = 0; t < m->trees && status == RPO_OK; t++) {
+    status = check_children(m, t, end, end + most, err);
+  }
+  rpo_delete(end);
   return status;
 }
 

@@ -4,59 +4,70 @@
 #include "mem.h"
 #include "readout.h"
 
-/* Preorder numbers over inner nodes and leaves together. Children follow their parent, the whole left
- * branch before the right: node i has seen i inner nodes and the leaves left of it. */
-static rpo_status number_nodes(const rpo_forest *m, int64_t tree, int64_t *inner, int64_t *leaf,
-                               rpo_error *err) {
-  int64_t const first = m->inner_start[tree];
-  int64_t const count = m->inner_start[tree + 1] - first;
-  int64_t *const stack = rpo_new(count + 2, 8);
-  if (stack == NULL) return rpo_fail_memory(err, "a tree");
-  int64_t depth = 0, next = 0;
-  stack[depth++] = count > 0 ? 0 : -1;
-  while (depth > 0) {
-    int64_t const node = stack[--depth];
-    if (node < 0) {
-      leaf[~node] = next++;
-      continue;
-    }
-    inner[node] = next++;
-    stack[depth++] = rpo_array_whole(&m->right, first + node);
-    stack[depth++] = rpo_array_whole(&m->left, first + node);
-  }
-  rpo_delete(stack);
-  return RPO_OK;
+/* ---- Numbers ----
+ * Nodes are numbered in preorder, inner nodes and leaves together; a model numbers each alone, in the
+ * same order. Node i of the inner ones, numbered k, has k - i leaves before it: below it the first is
+ * leaf k - i. Its left child has the number k + 1. A right child r has r - i - 1 inner nodes and one
+ * leaf more left of it, hence k + 2 (r - i); a right leaf l has, by leaves, k + 2 (l - (k - i)). */
+
+static inline int64_t right_number(int64_t i, int64_t k, int64_t right) {
+  return k + 2 * (right >= 0 ? right - i : ~right - (k - i));
 }
 
-/* Numbers of all trees' leaves (and inner nodes, unless NULL), each tree from 0. */
-static rpo_status number_all(const rpo_forest *m, int64_t **leaf, int64_t **inner, rpo_error *err) {
-  int64_t *const leaves = rpo_new(m->leaf_start[m->trees], 8);
-  int64_t *const inners = rpo_new(m->inner_start[m->trees], 8);
-  rpo_status status = leaves == NULL || inners == NULL ? rpo_fail_memory(err, "nodes") : RPO_OK;
-  for (int64_t t = 0; t < m->trees && status == RPO_OK; t++) {
-    status = number_nodes(m, t, inners + m->inner_start[t], leaves + m->leaf_start[t], err);
+#define NUMBER(type)                                                       \
+  do {                                                                     \
+    const type *const left = (const type *)m->left.data + first;           \
+    const type *const right = (const type *)m->right.data + first;         \
+    for (int64_t i = 0; i < count; i++) {                                  \
+      int64_t const k = inner[i], r = right[i], l = left[i];               \
+      *(l >= 0 ? inner + l : leaf + ~l) = (uint32_t)(k + 1);               \
+      *(r >= 0 ? inner + r : leaf + ~r) = (uint32_t)right_number(i, k, r); \
+    }                                                                      \
+  } while (0)
+
+static void number_nodes(const rpo_forest *m, int64_t tree, uint32_t *inner, uint32_t *leaf) {
+  int64_t const first = m->inner_start[tree];
+  int64_t const count = m->inner_start[tree + 1] - first;
+  *(count > 0 ? inner : leaf) = 0;
+  if (m->left.type == RPO_TYPE_I16) { /* as right */
+    NUMBER(int16_t);
+  } else {
+    NUMBER(int32_t);
   }
-  if (status != RPO_OK) {
-    rpo_delete(leaves);
-    rpo_delete(inners);
-    return status;
-  }
-  *leaf = leaves;
-  *inner = inners;
+}
+
+/* ---- Where rows go ---- */
+
+typedef struct apply {
+  rpo_reading r;  /* first: what rpo_read_blocks hands to its tasks */
+  uint32_t *leaf; /* number of each leaf, within its tree */
+  int64_t *out;
+} apply;
+
+static rpo_status number_tree(void *context, int64_t tree, int thread, rpo_job *job,
+                              rpo_error *err) {
+  apply *const a = context;
+  const rpo_forest *const m = a->r.m;
+  uint32_t *const inner = rpo_new(m->inner_start[tree + 1] - m->inner_start[tree], 4);
+  (void)thread;
+  (void)job;
+  if (inner == NULL) return rpo_fail_memory(err, "nodes");
+  number_nodes(m, tree, inner, a->leaf + m->leaf_start[tree]);
+  rpo_delete(inner);
   return RPO_OK;
 }
 
 static rpo_status apply_block(void *context, int64_t task, int thread, rpo_job *job,
                               rpo_error *err) {
-  rpo_reading *const r = context;
-  const rpo_forest *const m = r->m;
+  apply *const a = context;
+  const rpo_forest *const m = a->r.m;
   int64_t first, rows;
-  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
-  const rpo_scratch *const s = &r->scratch[thread];
+  RPO_TRY(rpo_find_leaves(&a->r, task, thread, job, &first, &rows, err));
+  const rpo_scratch *const s = &a->r.scratch[thread];
   for (int64_t i = 0; i < rows; i++) {
     for (int64_t t = 0; t < m->trees; t++) {
-      r->nodes[(first + i) * m->trees + t] =
-          r->node_of_leaf[m->leaf_start[t] + s->leaf[t * r->block + i]];
+      int64_t const leaf = s->leaf[t * a->r.block + i];
+      a->out[(first + i) * m->trees + t] = a->leaf[m->leaf_start[t] + leaf];
     }
   }
   return RPO_OK;
@@ -64,106 +75,65 @@ static rpo_status apply_block(void *context, int64_t task, int thread, rpo_job *
 
 rpo_status rpo_forest_apply(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
                             int64_t *out, rpo_error *err) {
-  rpo_reading r;
-  int64_t *leaf = NULL, *inner = NULL;
-  RPO_TRY(rpo_reading_start(&r, m, X, out, err));
-  RPO_TRY(number_all(m, &leaf, &inner, err));
-  r.nodes = out;
-  r.node_of_leaf = leaf;
-  rpo_status const status = rpo_read_blocks(&r, control, apply_block, err);
-  rpo_delete(leaf);
-  rpo_delete(inner);
+  apply a;
+  RPO_TRY(rpo_reading_start(&a.r, m, X, out, err));
+  a.out = out;
+  a.leaf = rpo_new(m->leaf_start[m->trees], 4);
+  if (a.leaf == NULL) return rpo_fail_memory(err, "nodes");
+  rpo_status status = rpo_run(control, m->trees, number_tree, &a, err);
+  if (status == RPO_OK) status = rpo_read_blocks(&a.r, control, apply_block, err);
+  rpo_delete(a.leaf);
   return status;
 }
 
-/* Leaves are known; the way there is the chain of parents. */
-typedef struct paths {
-  rpo_reading r;
-  const int64_t *leaf, *inner;
-  int32_t *leaf_parent, *inner_parent; /* over all trees; -1: root */
-} paths;
+/* The numbers on the way to a leaf, which itself says where it lies; NULL: only counted. */
+static int64_t walk_to(const rpo_forest *m, int64_t tree, int64_t leaf, int64_t *out) {
+  int64_t const first = m->inner_start[tree], offset = first + m->leaf_start[tree];
+  int64_t node = m->inner_start[tree + 1] > first ? 0 : -1;
+  int64_t number = 0, count = 0;
+  for (;; count++) {
+    if (out != NULL) out[count] = offset + number;
+    if (node < 0) return count + 1;
+    int64_t const right = rpo_array_whole(&m->right, first + node);
+    int64_t const first_right = right >= 0 ? number + right - 2 * node : ~right; /* a leaf */
+    int const go = leaf >= first_right;
+    number = go ? right_number(node, number, right) : number + 1;
+    node = go ? right : rpo_array_whole(&m->left, first + node);
+  }
+}
 
 static rpo_status paths_block(void *context, int64_t task, int thread, rpo_job *job,
                               rpo_error *err) {
-  paths *const p = context;
-  rpo_reading *const r = &p->r;
+  rpo_reading *const r = context;
   const rpo_forest *const m = r->m;
   int64_t first, rows;
   RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   const rpo_scratch *const s = &r->scratch[thread];
   for (int64_t i = 0; i < rows; i++) {
-    int64_t at = r->columns == NULL ? 0 : r->indptr[first + i];
-    int64_t const begin = at;
+    int64_t *const out = r->columns == NULL ? NULL : r->columns + r->indptr[first + i];
+    int64_t count = 0;
     for (int64_t t = 0; t < m->trees; t++) {
-      int64_t const leaf = m->leaf_start[t] + s->leaf[t * r->block + i];
-      int64_t const node_start = m->inner_start[t] + m->leaf_start[t];
-      int64_t depth = 1;
-      for (int64_t n = p->leaf_parent[leaf]; n >= 0; n = p->inner_parent[m->inner_start[t] + n])
-        depth++;
-      if (r->columns != NULL) {
-        int64_t to = at + depth;
-        r->columns[--to] = node_start + p->leaf[leaf];
-        for (int64_t n = p->leaf_parent[leaf]; n >= 0; n = p->inner_parent[m->inner_start[t] + n]) {
-          r->columns[--to] = node_start + p->inner[m->inner_start[t] + n];
-        }
-      }
-      at += depth;
+      int64_t const leaf = s->leaf[t * r->block + i];
+      count += walk_to(m, t, leaf, out == NULL ? NULL : out + count);
     }
-    if (r->columns == NULL) r->indptr[first + i + 1] = at - begin;
+    if (out == NULL) r->indptr[first + i + 1] = count;
   }
   return RPO_OK;
-}
-
-static void find_parents(const rpo_forest *m, int32_t *leaf_parent, int32_t *inner_parent) {
-  for (int64_t t = 0; t < m->trees; t++) {
-    int64_t const first = m->inner_start[t], count = m->inner_start[t + 1] - first;
-    if (count == 0) leaf_parent[m->leaf_start[t]] = -1;
-    if (count > 0) inner_parent[first] = -1;
-    for (int64_t i = 0; i < count; i++) {
-      int64_t const child[2] = {rpo_array_whole(&m->left, first + i),
-                                rpo_array_whole(&m->right, first + i)};
-      for (int c = 0; c < 2; c++) {
-        if (child[c] >= 0) {
-          inner_parent[first + child[c]] = (int32_t)i;
-        } else {
-          leaf_parent[m->leaf_start[t] + ~child[c]] = (int32_t)i;
-        }
-      }
-    }
-  }
 }
 
 rpo_status rpo_forest_paths(const rpo_forest *m, const rpo_matrix *X, const rpo_control *control,
                             int64_t *node_start, int64_t *indptr, int64_t *columns,
                             rpo_error *err) {
-  paths p;
-  int64_t *leaf = NULL, *inner = NULL;
-  rpo_status status;
-  memset(&p, 0, sizeof p);
-  RPO_TRY(rpo_reading_start(&p.r, m, X, indptr, err));
-  RPO_TRY(number_all(m, &leaf, &inner, err));
-  p.leaf = leaf;
-  p.inner = inner;
-  p.leaf_parent = rpo_new(m->leaf_start[m->trees], 4);
-  p.inner_parent = rpo_new(m->inner_start[m->trees], 4);
-  if (p.leaf_parent == NULL || p.inner_parent == NULL) {
-    status = rpo_fail_memory(err, "nodes");
-    goto done;
-  }
-  find_parents(m, p.leaf_parent, p.inner_parent);
-  p.r.indptr = indptr;
-  p.r.columns = columns;
-  RPO_GOTO(rpo_read_blocks(&p.r, control, paths_block, err));
+  rpo_reading r;
+  RPO_TRY(rpo_reading_start(&r, m, X, indptr, err));
+  r.indptr = indptr;
+  r.columns = columns;
+  RPO_TRY(rpo_read_blocks(&r, control, paths_block, err));
   if (columns == NULL) rpo_add_up(indptr, X->rows);
   for (int64_t t = 0; node_start != NULL && t <= m->trees; t++) {
     node_start[t] = m->inner_start[t] + m->leaf_start[t];
   }
-done:
-  rpo_delete(leaf);
-  rpo_delete(inner);
-  rpo_delete(p.leaf_parent);
-  rpo_delete(p.inner_parent);
-  return status;
+  return RPO_OK;
 }
 
 /* ---- One tree ---- */
@@ -192,21 +162,22 @@ static void set_f64(double *a, int64_t i, double v) {
 
 rpo_status rpo_forest_tree(const rpo_forest *m, int64_t tree, const rpo_tree_arrays *a,
                            rpo_error *err) {
-  int64_t *leaf = NULL, *inner = NULL, *samples = NULL;
+  uint32_t *leaf = NULL, *inner = NULL;
+  int64_t *samples = NULL;
   double *weight = NULL;
   RPO_TRY(check_tree(m, tree, a, err));
   int64_t const first = m->inner_start[tree], first_leaf = m->leaf_start[tree];
   int64_t const count = m->inner_start[tree + 1] - first;
-  leaf = rpo_new(count + 1, 8);
-  inner = rpo_new(count, 8);
+  leaf = rpo_new(count + 1, 4);
+  inner = rpo_new(count, 4);
   samples = rpo_new(2 * count + 1, 8);
   weight = rpo_new(2 * count + 1, 8);
-  rpo_status status;
+  rpo_status status = RPO_OK;
   if (leaf == NULL || inner == NULL || samples == NULL || weight == NULL) {
     status = rpo_fail_memory(err, "a tree");
     goto done;
   }
-  RPO_GOTO(number_nodes(m, tree, inner, leaf, err));
+  number_nodes(m, tree, inner, leaf);
   for (int64_t l = 0; l <= count; l++) {
     int64_t const i = leaf[l];
     samples[i] = rpo_array_whole(&m->leaf_rows, first_leaf + l);
@@ -266,15 +237,15 @@ rpo_status rpo_forest_tree_values(const rpo_forest *m, int64_t tree, double *out
   RPO_TRY(check_tree(m, tree, out, err));
   int64_t const first = m->inner_start[tree], first_leaf = m->leaf_start[tree];
   int64_t const count = m->inner_start[tree + 1] - first;
-  int64_t *const leaf = rpo_new(count + 1, 8), *const inner = rpo_new(count, 8);
+  uint32_t *const leaf = rpo_new(count + 1, 4), *const inner = rpo_new(count, 4);
   double *const weight = rpo_new(2 * count + 1, 8);
   double *const sum = rpo_new((2 * count + 1) * m->columns, 8); /* means, by node */
-  rpo_status status;
+  rpo_status status = RPO_OK;
   if (leaf == NULL || inner == NULL || weight == NULL || sum == NULL) {
     status = rpo_fail_memory(err, "a tree");
     goto done;
   }
-  RPO_GOTO(number_nodes(m, tree, inner, leaf, err));
+  number_nodes(m, tree, inner, leaf);
   memset(sum, 0, (size_t)((2 * count + 1) * m->columns) * sizeof *sum);
   for (int64_t l = 0; l <= count; l++) {
     weight[leaf[l]] = rpo_array_number(&m->leaf_weight, first_leaf + l);

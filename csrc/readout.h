@@ -33,9 +33,8 @@ typedef struct rpo_reading {
   const double *weight;   /* with it: by row; NULL: ones */
   int64_t *counts;
   double *out;
-  int64_t k, *index;           /* top-k */
-  const int64_t *node_of_leaf; /* apply */
-  int64_t *nodes, *indptr, *columns;
+  int64_t k, *index; /* top-k */
+  int64_t *indptr, *columns;
   int32_t *leaf; /* trees x rows */
 } rpo_reading;
 

@@ -301,6 +301,32 @@ static void forged_flips_are_safe(void) {
   CHECK(let_in > 0);
 }
 
+/* The same tree, but its leaves are not numbered from left to right: what walks rely on. */
+static void leaves_out_of_order_are_refused(void) {
+  for (int form = 0; form < FORMS; form++) {
+    rpo_forest *const a = form_forest(form), *b = NULL;
+    int64_t const bytes = rpo_forest_bytes(a);
+    unsigned char *const block = forest_bytes(a);
+    mini_context("form %d", form);
+    for (int64_t i = 0; i < a->left.count; i++) {
+      int64_t const left = rpo_array_whole(&a->left, i), right = rpo_array_whole(&a->right, i);
+      if (left >= 0 || right >= 0) continue;
+      CHECK_EQUAL(a->left.type, RPO_TYPE_I16);
+      int16_t *const l = (int16_t *)(void *)(block + ((const char *)a->left.data - a->block));
+      int16_t *const r = (int16_t *)(void *)(block + ((const char *)a->right.data - a->block));
+      l[i] = (int16_t)right;
+      r[i] = (int16_t)left;
+      uint64_t const sum = rpo_checksum(block, 24) ^ rpo_checksum(block + 32, bytes - 32);
+      memcpy(block + 24, &sum, 8);
+      CHECK_EQUAL(rpo_forest_parse(block, bytes, &b, NULL), RPO_EFORMAT);
+      rpo_forest_free(b);
+      break;
+    }
+    free(block);
+    rpo_forest_free(a);
+  }
+}
+
 /* Bytes that are no model. */
 static void noise_is_refused(void) {
   dice d = {8};
@@ -422,6 +448,7 @@ int main(void) {
   RUN(bad_arguments_are_refused);
   RUN(truncations_are_refused);
   RUN(flips_are_refused);
+  RUN(leaves_out_of_order_are_refused);
   RUN(noise_is_refused);
   RUN(other_versions_are_named);
   RUN(picked_trees_predict_the_same);
