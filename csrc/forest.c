@@ -298,7 +298,8 @@ static rpo_status pack(const fit *f, int64_t outputs, int ratio, const double *f
                                  (const double *const *)f->row_weight,
                                  labels,
                                  NULL,
-                                 fallback};
+                                 fallback,
+                                 NULL};
   rpo_status const status = rpo_model_pack(&parts, control, out, err);
   rpo_delete(sampling);
   return status;

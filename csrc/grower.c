@@ -215,14 +215,13 @@ static rpo_status fit_target(rpo_grower *g, const rpo_target *t, int whole, rpo_
   return RPO_OK;
 }
 
-/* Preorder numbers, inner nodes and leaves apart. */
-static rpo_status finish(rpo_grower *g, int64_t rows, rpo_tree *out, rpo_error *err) {
+rpo_status rpo_tree_from_nodes(const rpo_node *nodes, int64_t n_nodes, const int32_t *samples,
+                               int64_t rows, const double *weight, rpo_tree *out, rpo_error *err) {
   rpo_tree t;
   memset(&t, 0, sizeof t);
-  for (int64_t i = 0; i < g->n_nodes; i++) t.n_inner += g->nodes[i].feature >= 0;
+  for (int64_t i = 0; i < n_nodes; i++) t.n_inner += nodes[i].feature >= 0;
   t.n_leaves = t.n_inner + 1;
   t.n_rows = rows;
-  t.work = g->total_work + g->work;
   t.feature = rpo_new(t.n_inner, 4);
   t.left = rpo_new(t.n_inner, 4);
   t.right = rpo_new(t.n_inner, 4);
@@ -233,8 +232,8 @@ static rpo_status finish(rpo_grower *g, int64_t rows, rpo_tree *out, rpo_error *
   t.leaf_weight = rpo_new(t.n_leaves, 8);
   t.leaf_start = rpo_new(t.n_leaves + 1, 4);
   t.rows = rpo_new(rows, 4);
-  int32_t *const stack = rpo_new(g->n_nodes, 4); /* nodes still to visit */
-  int32_t *const name = rpo_new(g->n_nodes, 4);  /* by node: its reference */
+  int32_t *const stack = rpo_new(n_nodes, 4); /* nodes still to visit */
+  int32_t *const name = rpo_new(n_nodes, 4);  /* by node: its reference */
   if (t.feature == NULL || t.left == NULL || t.right == NULL || t.threshold == NULL ||
       t.missing_left == NULL || t.impurity == NULL || t.leaf_impurity == NULL ||
       t.leaf_weight == NULL || t.leaf_start == NULL || t.rows == NULL || stack == NULL ||
@@ -249,7 +248,7 @@ static rpo_status finish(rpo_grower *g, int64_t rows, rpo_tree *out, rpo_error *
   stack[depth++] = 0;
   while (depth > 0) {
     int32_t const i = stack[--depth];
-    const rpo_node *const node = &g->nodes[i];
+    const rpo_node *const node = &nodes[i];
     if (node->feature < 0) {
       name[i] = ~leaf;
       t.leaf_impurity[leaf] = (float)node->impurity;
@@ -264,18 +263,18 @@ static rpo_status finish(rpo_grower *g, int64_t rows, rpo_tree *out, rpo_error *
     stack[depth++] = node->child[1];
     stack[depth++] = node->child[0];
   }
-  for (int64_t i = 0; i < g->n_nodes; i++) {
-    const rpo_node *const node = &g->nodes[i];
+  for (int64_t i = 0; i < n_nodes; i++) {
+    const rpo_node *const node = &nodes[i];
     if (node->feature < 0) continue;
     t.left[name[i]] = name[node->child[0]];
     t.right[name[i]] = name[node->child[1]];
   }
   t.leaf_start[leaf] = (int32_t)rows;
-  memcpy(t.rows, g->samples, (size_t)rows * 4);
+  memcpy(t.rows, samples, (size_t)rows * 4);
   for (int64_t l = 0; l < t.n_leaves; l++) {
     t.leaf_weight[l] = 0.0;
     for (int64_t i = t.leaf_start[l]; i < t.leaf_start[l + 1]; i++) {
-      t.leaf_weight[l] += g->weight[t.rows[i]];
+      t.leaf_weight[l] += weight[t.rows[i]];
     }
   }
   rpo_delete(stack);
@@ -314,5 +313,7 @@ rpo_status rpo_grower_run(rpo_grower *g, const rpo_target *target, const double 
   }
   g->min_leaf_weight = g->o.min_leaf_share * g->total_weight;
   RPO_TRY(rpo_kernels_pick()->grow(g, rows, rpo_mix((uint64_t)tree)));
-  return finish(g, rows, out, err);
+  RPO_TRY(rpo_tree_from_nodes(g->nodes, g->n_nodes, g->samples, rows, weight, out, err));
+  out->work = g->total_work + g->work;
+  return RPO_OK;
 }

@@ -44,6 +44,10 @@ typedef struct rpo_node {
   uint8_t missing_left;
 } rpo_node;
 
+/* The tree of these nodes, numbered in preorder; `weight` by row. */
+rpo_status rpo_tree_from_nodes(const rpo_node *nodes, int64_t n_nodes, const int32_t *samples,
+                               int64_t rows, const double *weight, rpo_tree *out, rpo_error *err);
+
 /* A node waiting to be split, best first. */
 typedef struct rpo_waiting {
   uint64_t path;

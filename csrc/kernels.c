@@ -7,6 +7,7 @@
 
 #include "mem.h"
 #include "rng.h"
+#include "vmath.h"
 
 #ifndef RPO_ISA
 #define RPO_ISA baseline
@@ -24,6 +25,8 @@ static void make_inner(rpo_grower *g, int32_t id, const best_split *best, int64_
 
 #include "loop_grow.h"
 #include "loop_leaves.h"
+#include "loop_hist.h"
+#include "loop_loss.h"
 
 ALWAYS_INLINE void add_columns_of(int64_t stride, const double *phi, const int32_t *index,
                                   const double *y, int64_t entries, double *restrict z) {
@@ -80,5 +83,7 @@ static void count_passed(const double *x, int64_t n, const double *step, int64_t
 #define TEXT(isa) TEXT_(isa)
 
 extern const rpo_kernels NAME(RPO_ISA);
-const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA),  HAVE_LANES,  grow,
-                                   leaves_of_rows, add_columns, count_passed};
+const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA), HAVE_LANES,   grow,         leaves_of_rows,
+                                   add_columns,   count_passed, hist_feature, hist_rows,
+                                   hist_cut,      loss_rows,    loss_value,   add_row,
+                                   project_row,   sum_row,      sum_product};

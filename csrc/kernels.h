@@ -3,6 +3,8 @@
 #ifndef RPO_KERNELS_H
 #define RPO_KERNELS_H
 #include "grower.h"
+#include "hist.h"
+#include "loss.h"
 #include "model.h"
 
 /* A block of X as walks read it: dense, or the bits of what is stored with the values behind them. */
@@ -44,6 +46,20 @@ typedef struct rpo_kernels {
   /* By step, how many of n scores are at least as large. */
   void (*count_passed)(const double *x, int64_t n, const double *step, int64_t steps,
                        int64_t *count);
+  /* Histograms: what rows add to a dense feature's slots, to those of all sparse ones; the best cut of
+   * a feature's slots (loop_hist.h). */
+  void (*hist_feature)(const rpo_hist *h, int64_t feature, const int32_t *rows, int64_t n,
+                       double *sums);
+  void (*hist_rows)(const rpo_hist *h, const int32_t *rows, int64_t n, double *sums);
+  int (*hist_cut)(const rpo_hist *h, int64_t feature, double *sums, const double *total,
+                  double *own, rpo_cut *cut);
+  /* Losses of rows of scores (loop_loss.h). */
+  rpo_loss_fn loss;
+  rpo_value_fn loss_value;
+  void (*add_row)(float *f, const float *v, int64_t n);
+  void (*project_row)(const float *phi, int64_t m, int64_t stride, const float *g, double *z);
+  void (*sum_row)(float w, const float *g, int64_t n, float *sum);
+  void (*sum_product)(float w, const float *g, const float *v, int64_t n, float *sum);
 } rpo_kernels;
 
 const rpo_kernels *rpo_kernels_pick(void);

@@ -191,6 +191,24 @@ static int64_t value_rows(const rpo_model *m) {
   return rpo_has_rows(m) ? m->rows : m->leaf_rows.count;
 }
 
+/* Leaves hold single or half precision numbers: one, or one an output. */
+static rpo_status attach_boosted(rpo_model *m, const rpo_array *found, rpo_error *err) {
+  const rpo_array *const start = &found[RPO_SEC_START], *const step = &found[RPO_SEC_STEP];
+  int const sparse = found[RPO_SEC_VALUE_START].data != NULL;
+  RPO_TRY(expect(start, RPO_TYPE_F64, m->outputs, "the constants", err));
+  m->start = start->data;
+  if (m->ratio || m->shares || found[RPO_SEC_ROWS].data != NULL ||
+      (m->value.type != RPO_TYPE_F32 && m->value.type != RPO_TYPE_F16) ||
+      (sparse && m->value.data == NULL)) {
+    return damaged(err, "the values");
+  }
+  if (step->data == NULL) return RPO_OK;
+  RPO_TRY(expect(step, RPO_TYPE_F32, m->trees * m->outputs, "the steps", err));
+  if (sparse) return damaged(err, "the values");
+  m->step = step->data;
+  return RPO_OK;
+}
+
 static rpo_status attach_readout(rpo_model *m, const rpo_array *found, rpo_error *err) {
   m->value_index = found[RPO_SEC_VALUE_INDEX];
   m->value = found[RPO_SEC_VALUE];
@@ -198,10 +216,12 @@ static rpo_status attach_readout(rpo_model *m, const rpo_array *found, rpo_error
     m->fallback = found[RPO_SEC_FALLBACK];
     RPO_TRY(expect(&m->fallback, RPO_TYPE_F64, m->outputs, "the fallback section", err));
   }
+  if (found[RPO_SEC_START].data != NULL) RPO_TRY(attach_boosted(m, found, err));
   if (found[RPO_SEC_ROWS].data != NULL) RPO_TRY(attach_rows(m, found, err));
   int64_t const rows = value_rows(m), entries = m->value_index.count;
   if (found[RPO_SEC_VALUE_START].data == NULL) {
-    return expect(&m->value, RPO_ANY, rows * m->columns, "the values", err);
+    int64_t const each = m->step != NULL ? 1 : m->columns;
+    return expect(&m->value, RPO_ANY, rows * each, "the values", err);
   }
   RPO_TRY(expect(&found[RPO_SEC_VALUE_START], RPO_TYPE_I64, rows + 1, "the value starts", err));
   m->value_start = found[RPO_SEC_VALUE_START].data;

@@ -36,7 +36,10 @@ typedef enum rpo_section {
   RPO_SEC_NOTE = 22,          /* u8: the caller's own bytes */
   RPO_SEC_SAMPLE_WEIGHT = 23, /* by leaf: its weight in the sample the tree was grown on, where the
                                  leaves hold all rows; absent: they hold that sample */
-  RPO_SECTIONS = 24
+  RPO_SEC_START = 24, /* f64 by output: of boosted models, whose predictions are these and the
+                                 sums of their trees */
+  RPO_SEC_STEP = 25,  /* f32 by tree and output: leaves have one value, multiplied by these */
+  RPO_SECTIONS = 26
 } rpo_section;
 
 /* What a walk asks of a node besides feature, cut and children. */
@@ -73,6 +76,8 @@ typedef struct rpo_forest {
   const int64_t *value_start; /* NULL: dense */
   rpo_array value_index, value;
   rpo_array fallback, note;
+  const double *start; /* NULL: predictions are means of trees */
+  const float *step;   /* trees x outputs; NULL: leaves hold all outputs */
 } rpo_model;
 
 static inline int rpo_has_rows(const rpo_model *m) { return m->s.tree_start != NULL; }
@@ -97,6 +102,12 @@ typedef struct rpo_labels { /* Y, or a leaf table, on the way into a model or ou
 rpo_status rpo_labels_new(const rpo_matrix *Y, rpo_labels *out, rpo_error *err);
 void rpo_labels_release(rpo_labels *values);
 
+/* The readout of a boosted model, ready. */
+typedef struct rpo_boosted {
+  rpo_array start, step;                     /* see RPO_SEC_START, RPO_SEC_STEP */
+  rpo_array value_start, value_index, value; /* no value_start: dense */
+} rpo_boosted;
+
 typedef struct rpo_model_parts {
   int64_t trees, inputs, outputs, rows, ratio, shares;
   const rpo_tree *tree;
@@ -105,6 +116,7 @@ typedef struct rpo_model_parts {
   const rpo_labels *labels;        /* Y: the readout's form is chosen */
   const rpo_labels *table;         /* or L, ready */
   const double *fallback;
+  const rpo_boosted *boosted; /* or this: no labels, no row weights */
 } rpo_model_parts;
 
 /* Chooses the readout, lays everything out; trees in parallel. */

@@ -7,7 +7,8 @@ int64_t rpo_type_size(int32_t type) {
   switch (type) {
     case RPO_TYPE_U8: return 1;
     case RPO_TYPE_U16:
-    case RPO_TYPE_I16: return 2;
+    case RPO_TYPE_I16:
+    case RPO_TYPE_F16: return 2;
     case RPO_TYPE_I32:
     case RPO_TYPE_F32: return 4;
     case RPO_TYPE_I64:
@@ -45,6 +46,7 @@ int64_t rpo_array_whole(const rpo_array *a, int64_t i) {
 double rpo_array_number(const rpo_array *a, int64_t i) {
   if (a->type == RPO_TYPE_F32) return (double)((const float *)a->data)[i];
   if (a->type == RPO_TYPE_F64) return ((const double *)a->data)[i];
+  if (a->type == RPO_TYPE_F16) return (double)rpo_half_value(((const uint16_t *)a->data)[i]);
   return (double)rpo_array_whole(a, i);
 }
 
@@ -165,4 +167,24 @@ int32_t rpo_range_type(const rpo_range *r, int32_t family) {
   int32_t const type = r->whole ? whole_type(r->low, r->high) : RPO_TYPE_F64;
   if (family == RPO_INDEX) return r->high <= 65535 ? RPO_TYPE_U16 : RPO_TYPE_I32;
   return family == RPO_REAL || type == RPO_TYPE_F64 ? real : type;
+}
+
+/* ---- 16-bit numbers ---- */
+
+uint16_t rpo_half_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  uint16_t const sign = (uint16_t)(bits >> 16 & 0x8000u);
+  uint32_t const size = bits & 0x7FFFFFFFu;
+  if (size >= 0x477FF000u) return (uint16_t)(sign | 0x7BFFu);
+  if (size < 0x38800000u) { /* below 2^-14: multiples of 2^-24 */
+    float magnitude;
+    memcpy(&magnitude, &size, sizeof magnitude);
+    float const shifted = magnitude + 0.5f; /* the last bit of 0.5 is 2^-24 */
+    uint32_t low;
+    memcpy(&low, &shifted, sizeof low);
+    return (uint16_t)(sign | (low - 0x3F000000u));
+  }
+  uint32_t const rounded = size + 0xFFFu + (size >> 13 & 1u);
+  return (uint16_t)(sign | ((rounded - 0x38000000u) >> 13));
 }

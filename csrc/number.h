@@ -3,6 +3,7 @@
 #ifndef RPO_NUMBER_H
 #define RPO_NUMBER_H
 #include <stdint.h>
+#include <string.h>
 
 /* As in files: never renumbered. */
 typedef enum rpo_type {
@@ -12,7 +13,8 @@ typedef enum rpo_type {
   RPO_TYPE_I32 = 4,
   RPO_TYPE_I64 = 5,
   RPO_TYPE_F32 = 6,
-  RPO_TYPE_F64 = 7
+  RPO_TYPE_F64 = 7,
+  RPO_TYPE_F16 = 8 /* IEEE half precision */
 } rpo_type;
 
 /* What a section may be, so that readers in hot loops know a few types only; or one rpo_type. */
@@ -49,4 +51,17 @@ void rpo_range_add(rpo_range *range, const rpo_array *a);
 void rpo_range_join(rpo_range *range, const rpo_range *other);
 /* The narrowest type of a family. */
 int32_t rpo_range_type(const rpo_range *range, int32_t family);
+
+/* 16-bit floating point numbers: to nearest, ties to even, beyond the largest (65504) the largest. */
+uint16_t rpo_half_of(float x);
+static inline float rpo_half_value(uint16_t h) {
+  uint32_t bits = (uint32_t)(h & 0x7FFFu) << 13;
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  x *= 0x1p112f; /* from the exponents of 16 bits to those of 32 */
+  memcpy(&bits, &x, sizeof bits);
+  bits |= (uint32_t)(h & 0x8000u) << 16;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
 #endif

@@ -37,6 +37,21 @@ static const rpo_option_row table[RPO_OPTION_COUNT] = {
      "(rpo_balance)"},
     {RPO_OPT_LABEL_RATIO, 1, "label_ratio", 0, 0, 1,
      "1: labels are d numerators, then d denominators; predictions are their ratio"},
+    {RPO_OPT_LOSS, 1, "loss", RPO_LOSS_SQUARED, 0, RPO_LOSS_CUSTOM, "boosting: an rpo_loss"},
+    {RPO_OPT_LEARNING_RATE, 0, "learning_rate", 0.1, 1e-6, 1, "boosting: factor of every step"},
+    {RPO_OPT_SUBSAMPLE, 0, "subsample", 1, 1e-9, 1,
+     "boosting: share of the rows a round sees, drawn without replacement"},
+    {RPO_OPT_RELABEL, 1, "relabel", 1, 0, 1,
+     "boosting: 1: leaves hold all outputs, 0: a tree has one component, outputs take multiples"},
+    {RPO_OPT_LEAF, 1, "leaf", RPO_LEAF_NEWTON, 0, RPO_LEAF_MEAN, "boosting: an rpo_leaf"},
+    {RPO_OPT_L2, 0, "l2", 0, 0, INFINITY, "boosting: added to the curvature of Newton steps"},
+    {RPO_OPT_HUBER_QUANTILE, 0, "huber_quantile", 0.9, 0, 1,
+     "boosting: delta of an output is this quantile of its distances from the median"},
+    {RPO_OPT_LEAF_MIN_GAIN, 0, "leaf_min_gain", 0, 0, INFINITY,
+     "boosting: outputs that a Newton step of a leaf improves by less are left as they are"},
+    {RPO_OPT_HALF, 1, "half", 0, 0, 1, "boosting: 1: leaves hold 16-bit numbers"},
+    {RPO_OPT_TRAIN_LOSS, 1, "train_loss", 0, 0, 1,
+     "boosting: 1: the loss of the rows in each round's sample is kept"},
 };
 
 const rpo_option_row *rpo_option_table(void) { return table; }

@@ -3,7 +3,7 @@
 #define RPO_OPTIONS_H
 #include "status.h"
 
-#define RPO_OPTION_COUNT 18
+#define RPO_OPTION_COUNT 28
 
 struct rpo_options {
   double value[RPO_OPTION_COUNT];

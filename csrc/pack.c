@@ -87,7 +87,7 @@ static rpo_array ones(int64_t count, double *room) {
 /* `room`: for numbers that the tree does not hold as such. */
 static rpo_array numbers_of(const plan *p, int64_t tree, rpo_section id, void *room) {
   const rpo_tree *const t = &p->parts->tree[tree];
-  const double *const row_weight = p->parts->row_weight[tree];
+  const double *const row_weight = p->parts->row_weight == NULL ? NULL : p->parts->row_weight[tree];
   switch (id) {
     case RPO_SEC_FEATURE: return whole_numbers(t->feature, t->n_inner);
     case RPO_SEC_THRESHOLD: return real_numbers(t->threshold, t->n_inner);
@@ -167,7 +167,7 @@ static rpo_status plan_start(plan *p, const rpo_model_parts *parts, rpo_error *e
     p->start[ROW][t + 1] = p->start[ROW][t] + tree->n_rows;
     p->most_leaves = tree->n_leaves > p->most_leaves ? tree->n_leaves : p->most_leaves;
     p->sampled |= tree->sample_weight != NULL;
-    p->weighted |= parts->row_weight[t] != NULL;
+    p->weighted |= parts->row_weight != NULL && parts->row_weight[t] != NULL;
   }
   return RPO_OK;
 }
@@ -224,6 +224,16 @@ static void add_values(plan *p, const rpo_labels *l) {
   if (l->value != NULL) add_real(p, RPO_SEC_VALUE, RPO_ANY, l->value, l->start[l->rows]);
 }
 
+static void add_boosted(plan *p, const rpo_boosted *b) {
+  add_array(p, RPO_SEC_START, RPO_TYPE_F64, &b->start);
+  if (b->step.data != NULL) add_array(p, RPO_SEC_STEP, RPO_TYPE_F32, &b->step);
+  if (b->value_start.data != NULL) {
+    add_array(p, RPO_SEC_VALUE_START, RPO_TYPE_I64, &b->value_start);
+    add_array(p, RPO_SEC_VALUE_INDEX, RPO_INDEX, &b->value_index);
+  }
+  add_array(p, RPO_SEC_VALUE, b->value.type, &b->value);
+}
+
 static void add_structure(plan *p, const int64_t *shape) {
   const rpo_model_parts *const parts = p->parts;
   int64_t const trees = parts->trees;
@@ -243,6 +253,10 @@ static void add_structure(plan *p, const int64_t *shape) {
 static rpo_status add_readout(plan *p, const rpo_control *control, rpo_labels *table,
                               rpo_error *err) {
   const rpo_model_parts *const parts = p->parts;
+  if (parts->boosted != NULL) {
+    add_boosted(p, parts->boosted);
+    return RPO_OK;
+  }
   if (parts->table != NULL) {
     add_values(p, parts->table);
     return RPO_OK;

@@ -177,7 +177,8 @@ rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_forests, 
                                  (const double *const *)k.row_weight,
                                  table.rows > 0 ? NULL : &k.labels,
                                  table.rows > 0 ? &table : NULL,
-                                 first->ratio ? first->fallback.data : NULL};
+                                 first->ratio ? first->fallback.data : NULL,
+                                 NULL};
   RPO_GOTO(rpo_model_pack(&parts, NULL, out, err));
 done:
   rpo_labels_release(&table);

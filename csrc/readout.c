@@ -10,6 +10,7 @@
 #include "array.h"
 #include "forest.h"
 #include "mem.h"
+#include "sums.h"
 
 #define BLOCK_ROWS 2048      /* a block reads all the trees once */
 #define BLOCK_NUMBERS 262144 /* of X in a block: two megabytes */
@@ -483,6 +484,7 @@ rpo_status rpo_forest_predict(const rpo_forest *m, const rpo_matrix *X, const rp
   RPO_TRY(rpo_reading_start(&r, m, X, out, err));
   r.out = out;
   r.sums = m->ratio;
+  if (m->start != NULL) return rpo_sums_read(&r, control, err);
   return rpo_read_blocks(&r, control, predict_block, err);
 }
 

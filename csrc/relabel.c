@@ -115,7 +115,8 @@ rpo_status rpo_forest_relabel(const rpo_forest *m, const rpo_matrix *X, const rp
       m->trees, m->inputs,   m->outputs,
       m->rows,  m->ratio,    !m->ratio && held.start != NULL && held.value == NULL,
       a.tree,   m->sampling, (const double *const *)a.row_weight,
-      &held,    NULL,        m->ratio ? m->fallback.data : NULL};
+      &held,    NULL,        m->ratio ? m->fallback.data : NULL,
+      NULL};
   RPO_GOTO(rpo_model_pack(&parts, control, out, err));
 done:
   for (int64_t t = 0; a.tree != NULL && t < m->trees; t++) rpo_tree_release(&a.tree[t]);

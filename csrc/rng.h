@@ -10,7 +10,8 @@ typedef enum rpo_purpose {
   RPO_DRAW_BOOTSTRAP = 1,
   RPO_DRAW_NODE = 2,
   RPO_DRAW_PROJECTION = 3,
-  RPO_DRAW_TEST = 4
+  RPO_DRAW_TEST = 4,
+  RPO_DRAW_ROUND = 5
 } rpo_purpose;
 
 typedef struct rpo_rng {

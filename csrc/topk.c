@@ -1,5 +1,6 @@
 /* The best k outputs of each row, in memory and time that follow the labels a row meets. */
 #include "readout.h"
+#include "sums.h"
 #include "topk.h"
 
 /* Scores of all outputs, for dense labels. */
@@ -65,5 +66,6 @@ rpo_status rpo_forest_predict_topk(const rpo_forest *m, const rpo_matrix *X, int
   r.index = out_index;
   r.out = out_score;
   r.sums = 1;
+  if (m->start != NULL) return rpo_sums_read(&r, control, err);
   return rpo_read_blocks(&r, control, topk_block, err);
 }

@@ -28,6 +28,17 @@ double rpo_log(double x) {
   return e * 0.6931471803691238 + (f + low);
 }
 
+/* 2^n e^r, |r| <= log(2) / 2, by the series. */
+double rpo_exp(double x) {
+  if (x > 709.0) x = 709.0;
+  if (x < -708.0) return 0.0;
+  double const n = floor(x * 1.4426950408889634 + 0.5);
+  double const r = (x - n * 0.6931471803691238) - n * 1.9082149292705877e-10;
+  double sum = 1.0;
+  for (int k = 14; k >= 1; k--) sum = 1.0 + sum * r / (double)k;
+  return ldexp(sum, (int)n);
+}
+
 static double ratio(double r, const double numerator[8], const double denominator[8]) {
   double a = numerator[7], b = denominator[7];
   for (int i = 6; i >= 0; i--) {

@@ -111,7 +111,17 @@ typedef enum rpo_option {
   RPO_OPT_BOOTSTRAP = 30,
   RPO_OPT_MAX_SAMPLES = 31,
   RPO_OPT_BALANCE = 32,
-  RPO_OPT_LABEL_RATIO = 40
+  RPO_OPT_LABEL_RATIO = 40,
+  RPO_OPT_LOSS = 50,
+  RPO_OPT_LEARNING_RATE = 51,
+  RPO_OPT_SUBSAMPLE = 52,
+  RPO_OPT_RELABEL = 53,
+  RPO_OPT_LEAF = 54,
+  RPO_OPT_L2 = 55,
+  RPO_OPT_HUBER_QUANTILE = 56,
+  RPO_OPT_LEAF_MIN_GAIN = 57,
+  RPO_OPT_HALF = 58,
+  RPO_OPT_TRAIN_LOSS = 59
 } rpo_option;
 
 /* Values of the option balance: weights of the rows of a tree, on top of how often its bootstrap
@@ -178,7 +188,11 @@ typedef enum rpo_projection_kind {
   RPO_PROJECT_HADAMARD = 3,   /* m rows of the Hadamard matrix of the next power of 2, / sqrt(m) */
   RPO_PROJECT_SUBSAMPLE = 4,  /* m outputs, without replacement, times sqrt(d/m) */
   RPO_PROJECT_SUBSAMPLE_REPLACED = 5, /* the same with replacement */
-  RPO_PROJECT_MATRIX = 6              /* the caller's m x d matrix */
+  RPO_PROJECT_MATRIX = 6,             /* the caller's m x d matrix */
+  /* boosting only: */
+  RPO_PROJECT_TOP = 7,          /* the m outputs of largest gradient */
+  RPO_PROJECT_NORM_SAMPLING = 8 /* m outputs, drawn with replacement by squared gradient, scaled so
+                                   that squared lengths are right on average */
 } rpo_projection_kind;
 
 typedef struct rpo_projection {
@@ -320,6 +334,79 @@ RPO_API rpo_status rpo_forest_load(const char *path, rpo_forest **out, rpo_error
 RPO_API rpo_status rpo_forest_dump(const rpo_forest *forest, void *buffer, rpo_error *err);
 RPO_API rpo_status rpo_forest_parse(const void *buffer, int64_t bytes, rpo_forest **out,
                                     rpo_error *err);
+
+/* ---- Boosting (boosting paper, Algorithms 2 to 4) ------------------------------------------------ */
+
+/* Losses of scores F against outputs y. Of the binary ones Y holds zeros and ones, and F is the
+ * log-odds: p = 1 / (1 + e^-F). */
+typedef enum rpo_loss {
+  RPO_LOSS_SQUARED = 0,     /* (y - F)^2 / 2 */
+  RPO_LOSS_ABSOLUTE = 1,    /* |y - F| */
+  RPO_LOSS_HUBER = 2,       /* squared up to delta, linear beyond: see huber_quantile */
+  RPO_LOSS_LOGISTIC = 3,    /* log(1 + e^-sF), s = 2y - 1 */
+  RPO_LOSS_EXPONENTIAL = 4, /* e^(-sF/2) */
+  RPO_LOSS_SOFTMAX = 5,     /* one class a row: log sum e^F - F_y */
+  RPO_LOSS_CUSTOM = 6       /* the caller's */
+} rpo_loss;
+
+/* Values of the option leaf: what a leaf adds to the scores. */
+typedef enum rpo_leaf {
+  RPO_LEAF_NEWTON = 0, /* by output: gradient over curvature (absolute loss: the median residual) */
+  RPO_LEAF_MEAN = 1    /* the mean negative gradient, times a step found by line search */
+} rpo_leaf;
+
+/* A caller's loss: fills negative gradients g and curvatures h (h NULL: not wanted) of `count` rows,
+ * whose numbers are `row` and whose scores are f; all count x d, row after row. Called by the calling
+ * thread only. A non-zero return cancels. */
+typedef int32_t (*rpo_loss_callback)(void *user, int64_t count, const int32_t *row, const float *f,
+                                     float *g, float *h);
+
+typedef struct rpo_boost_data {
+  const rpo_matrix *Y;            /* n x d, dense or CSR, finite; softmax: one 1 in each row */
+  const double *weight;           /* n, not negative; NULL: ones */
+  const rpo_matrix *entry_weight; /* n x d, dense: factors of single entries; 0: not observed.
+                                     NULL: ones */
+  const uint8_t *watched;         /* n: 1 = not trained on, its loss is told; NULL: none */
+  const double *start;            /* d: the constant scores; NULL: those of least loss */
+  rpo_loss_callback loss;         /* RPO_LOSS_CUSTOM */
+  void *user;
+} rpo_boost_data;
+
+/* A run of boosting, changed by each round; one thread at a time may use it. Borrows `features`, and
+ * nothing else, until it is freed. */
+typedef struct rpo_boost rpo_boost;
+
+/* Options: the trees' and those from RPO_OPT_LOSS on; n_trees is not read. `projection` NULL: trees
+ * are grown on all outputs (Algorithm 2). Without relabel, a tree has one component, and every output
+ * takes a multiple of it (Algorithm 3); with it leaves are labelled with all outputs (Algorithm 4). */
+RPO_API rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *features,
+                                 const rpo_boost_data *data, const rpo_projection *projection,
+                                 const rpo_control *control, rpo_boost **out, rpo_error *err);
+RPO_API void rpo_boost_free(rpo_boost *boost);
+/* Goes on from a model of the same options and data: the rounds it has are taken over. Only before
+ * the first round. */
+RPO_API rpo_status rpo_boost_resume(rpo_boost *boost, const rpo_forest *forest,
+                                    const rpo_control *control, rpo_error *err);
+/* Runs `rounds` more rounds. When cancelled, the rounds that were completed stay. */
+RPO_API rpo_status rpo_boost_run(rpo_boost *boost, int64_t rounds, const rpo_control *control,
+                                 rpo_error *err);
+RPO_API int64_t rpo_boost_rounds(const rpo_boost *boost);
+/* Mean loss by round, from before the first: rounds + 1 numbers each, NaN where it is not known. Of
+ * training rows, those in the round's sample before it began; of watched rows. NULL allowed. */
+RPO_API rpo_status rpo_boost_losses(rpo_boost *boost, double *train, double *watched,
+                                    rpo_error *err);
+/* Scores of `count` rows of the features: count x d. */
+RPO_API rpo_status rpo_boost_scores(rpo_boost *boost, const int32_t *row, int64_t count,
+                                    const rpo_control *control, float *out, rpo_error *err);
+/* The model of the first `rounds` rounds, whose predictions are scores. */
+RPO_API rpo_status rpo_boost_forest(const rpo_boost *boost, int64_t rounds, rpo_forest **out,
+                                    rpo_error *err);
+/* The model of `n_boosts` runs of one output each, on the same features: output j is that of
+ * boosts[j], of its first rounds[j] rounds (single target). */
+RPO_API rpo_status rpo_boost_join(const rpo_boost *const *boosts, int64_t n_boosts,
+                                  const int64_t *rounds, rpo_forest **out, rpo_error *err);
+/* 1 when predictions of the forest are sums of its trees on top of constants (boosting). */
+RPO_API int32_t rpo_forest_is_boosted(const rpo_forest *forest);
 
 /* ---- Metrics of scores ------------------------------------------------------------------------- */
 

@@ -6,8 +6,12 @@ from pathlib import Path
 
 from cffi import FFI
 
-# The one thing the header cannot declare: Python's side of the progress callback.
-CALLBACK = 'extern "Python" int32_t pyrpo_progress(void *user, int64_t done, int64_t total);'
+# What the header cannot declare: Python's side of the callbacks.
+CALLBACKS = """
+extern "Python" int32_t pyrpo_progress(void *user, int64_t done, int64_t total);
+extern "Python" int32_t pyrpo_loss(void *user, int64_t count, const int32_t *row, const float *f,
+                                   float *g, float *h);
+"""
 
 
 def declarations(header: str) -> str:
@@ -21,7 +25,7 @@ def declarations(header: str) -> str:
 def main(header: str, out: str) -> None:
     """Write the source."""
     ffi = FFI()
-    ffi.cdef(declarations(Path(header).read_text()) + CALLBACK)
+    ffi.cdef(declarations(Path(header).read_text()) + CALLBACKS)
     ffi.set_source("pyrpo._rpo", '#include "rpo.h"', py_limited_api=True)
     ffi.emit_c_code(out)
 

@@ -44,7 +44,7 @@ class _Call:
         self.exception: BaseException | None = None
 
 
-def _remember(exception, value, traceback):
+def _running_call(exception, value, traceback):
     """Keep what the callback raised (a KeyboardInterrupt, mostly) for after the call."""
     call = _running.get(threading.get_ident())
     if call is not None:
@@ -54,7 +54,7 @@ def _remember(exception, value, traceback):
 _running: dict[int, _Call] = {}
 
 
-@ffi.def_extern(onerror=_remember, error=1)
+@ffi.def_extern(onerror=_running_call, error=1)
 def pyrpo_progress(user, done, total):
     """Report progress; what is raised in here, a ^C above all, cancels the call."""
     call = ffi.from_handle(user)
@@ -226,7 +226,10 @@ class Features:
         return out
 
 
-_KINDS = ("gaussian", "rademacher", "hadamard", "subsample", "subsample_replaced", "matrix")
+_KINDS = (
+    *("gaussian", "rademacher", "hadamard", "subsample", "subsample_replaced", "matrix"),
+    *("top", "norm_sampling"),
+)
 KINDS = {name: getattr(lib, f"RPO_PROJECT_{name.upper()}") for name in _KINDS}
 
 
@@ -266,7 +269,7 @@ class Projection:
 
 
 class Model:
-    """A fitted forest."""
+    """Fitted trees, their predictions means (forests) or sums (boosting)."""
 
     work = 0.0  # operations counted while fitting; not kept with the model
 
@@ -277,6 +280,7 @@ class Model:
         self.n_outputs = lib.rpo_forest_outputs(self.handle)
         self.n_rows = lib.rpo_forest_rows(self.handle)
         self.nbytes = lib.rpo_forest_bytes(self.handle)
+        self.is_boosted = bool(lib.rpo_forest_is_boosted(self.handle))
         self.has_rows = bool(lib.rpo_forest_has_rows(self.handle))
 
     # ---- making ----

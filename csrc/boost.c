@@ -1,0 +1,491 @@
+#include "boost.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "array.h"
+#include "loss.h"
+#include "mem.h"
+#include "par.h"
+#include "projection.h"
+#include "rng.h"
+
+#define BLOCK_NUMBERS 1024 /* scores of a block of rows: they stay in the nearest cache */
+
+/* ---- Ownership ---- */
+
+void rpo_boost_tree_release(rpo_boost_tree *t) {
+  rpo_tree_release(&t->tree);
+  rpo_delete(t->component);
+  rpo_delete(t->step);
+  rpo_delete(t->start);
+  rpo_delete(t->index);
+  rpo_delete(t->half);
+  rpo_delete(t->single);
+  memset(t, 0, sizeof *t);
+}
+
+void rpo_boost_free(rpo_boost *b) {
+  if (b == NULL) return;
+  for (int64_t t = 0; t < b->rounds; t++) rpo_boost_tree_release(&b->tree[t]);
+  for (int i = 0; i < b->threads; i++) rpo_delete(b->rows[i]);
+  rpo_hist_free(b->hist);
+  rpo_delete(b->tree);
+  rpo_delete(b->rows);
+  rpo_delete(b->y_start);
+  rpo_delete(b->y_index);
+  rpo_delete(b->y_value);
+  rpo_delete(b->weight);
+  rpo_delete(b->watch);
+  rpo_delete(b->entry_weight);
+  rpo_delete(b->watched);
+  rpo_delete(b->delta);
+  rpo_delete(b->start);
+  rpo_delete(b->matrix);
+  rpo_delete(b->score);
+  rpo_delete(b->leaf_of);
+  rpo_delete(b->table);
+  rpo_delete(b->phi);
+  rpo_delete(b->z);
+  rpo_delete(b->bag);
+  rpo_delete(b->train_loss);
+  rpo_delete(b->watch_loss);
+  rpo_delete(b->chunk);
+  rpo_delete(b->partial);
+  rpo_delete(b);
+}
+
+/* ---- Options and data ---- */
+
+static int64_t no_limit(int64_t value) { return value > 0 ? value : INT64_MAX; }
+
+static void read_options(rpo_boost *b, const rpo_options *o) {
+  rpo_grow_options *const g = &b->grow;
+  int64_t const p = b->features->cols, k = rpo_option_whole(o, RPO_OPT_MAX_FEATURES);
+  g->seed = (uint64_t)rpo_option_whole(o, RPO_OPT_SEED);
+  g->max_depth = no_limit(rpo_option_whole(o, RPO_OPT_MAX_DEPTH));
+  g->min_split = rpo_option_whole(o, RPO_OPT_MIN_SAMPLES_SPLIT);
+  g->min_leaf = rpo_option_whole(o, RPO_OPT_MIN_SAMPLES_LEAF);
+  g->max_leaves = rpo_option_whole(o, RPO_OPT_MAX_LEAF_NODES);
+  g->max_features = k > 0 && k < p ? k : p;
+  g->min_leaf_share = rpo_option_get(o, RPO_OPT_MIN_WEIGHT_FRACTION_LEAF);
+  g->min_decrease = rpo_option_get(o, RPO_OPT_MIN_IMPURITY_DECREASE);
+  g->draw_non_constant = rpo_option_whole(o, RPO_OPT_DRAW_NON_CONSTANT) != 0;
+  b->loss = (int32_t)rpo_option_whole(o, RPO_OPT_LOSS);
+  b->leaf = (int32_t)rpo_option_whole(o, RPO_OPT_LEAF);
+  b->relabel = rpo_option_whole(o, RPO_OPT_RELABEL) != 0;
+  b->half = rpo_option_whole(o, RPO_OPT_HALF) != 0;
+  b->keep_loss = rpo_option_whole(o, RPO_OPT_TRAIN_LOSS) != 0;
+  b->rate = rpo_option_get(o, RPO_OPT_LEARNING_RATE);
+  b->subsample = rpo_option_get(o, RPO_OPT_SUBSAMPLE);
+  b->l2 = rpo_option_get(o, RPO_OPT_L2);
+  b->min_gain = rpo_option_get(o, RPO_OPT_LEAF_MIN_GAIN);
+}
+
+static rpo_status check_projection(const rpo_projection *p, int64_t d, int relabel,
+                                   rpo_error *err) {
+  int64_t const m = p->components;
+  if (p->kind == RPO_PROJECT_TOP || p->kind == RPO_PROJECT_NORM_SAMPLING) {
+    if (m < 1 || (p->kind == RPO_PROJECT_TOP && m > d) || m > INT32_MAX) {
+      return rpo_fail(err, RPO_EINVAL,
+                      "n_components must be between 1 and %lld for this projection, got %lld",
+                      (long long)d, (long long)m);
+    }
+  } else {
+    RPO_TRY(rpo_projection_check(p, d, err));
+  }
+  if (!relabel && m != 1) {
+    return rpo_fail(err, RPO_EINVAL, "n_components must be 1 without relabel, got %lld",
+                    (long long)m);
+  }
+  return RPO_OK;
+}
+
+static rpo_status check_y(const rpo_boost *b, const rpo_matrix *Y, rpo_error *err) {
+  RPO_TRY(rpo_matrix_check(Y, "Y", err));
+  RPO_TRY(rpo_matrix_check_values(Y, "Y", 0, err));
+  if (Y->format == RPO_CSC) return rpo_fail(err, RPO_EINVAL, "Y must be dense or CSR, not CSC");
+  if (Y->rows != b->n) {
+    return rpo_fail(err, RPO_EINVAL, "Y has %lld rows, features have %lld", (long long)Y->rows,
+                    (long long)b->n);
+  }
+  if (Y->cols < 1) return rpo_fail(err, RPO_EINVAL, "Y has no columns");
+  return RPO_OK;
+}
+
+static rpo_status check_binary(const rpo_boost *b, rpo_error *err) {
+  for (int64_t i = 0; i < b->n; i++) {
+    for (int64_t e = b->y_start[i]; e < b->y_start[i + 1] && b->y_value != NULL; e++) {
+      if (b->y_value[e] != 1.0f) {
+        return rpo_fail(err, RPO_EINVAL, "Y must hold zeros and ones with this loss, found %g",
+                        (double)b->y_value[e]);
+      }
+    }
+    if (b->loss == RPO_LOSS_SOFTMAX && b->y_start[i + 1] - b->y_start[i] != 1) {
+      return rpo_fail(err, RPO_EINVAL, "Y must have one class in each row, row %lld has %lld",
+                      (long long)i, (long long)(b->y_start[i + 1] - b->y_start[i]));
+    }
+  }
+  return RPO_OK;
+}
+
+/* Entries of one row in order of outputs, zeros left out. Most come sorted. */
+static int64_t read_row(const rpo_boost *b, const rpo_matrix *Y, int64_t row, int64_t at) {
+  int64_t const first = at;
+  int64_t const begin = Y->format == RPO_DENSE ? 0 : rpo_ptr_at(Y, row);
+  int64_t const end = Y->format == RPO_DENSE ? Y->cols : rpo_ptr_at(Y, row + 1);
+  for (int64_t e = begin; e < end; e++) {
+    int const dense = Y->format == RPO_DENSE;
+    double const v = dense ? rpo_dense_at(Y, row, e) : rpo_value_at(Y->data, Y->dtype, e);
+    int64_t const j = dense ? e : rpo_index_at(Y->indices, Y->index, e);
+    if (v == 0.0) continue;
+    int64_t to = at++;
+    for (; to > first && b->y_index[to - 1] > j; to--) {
+      b->y_index[to] = b->y_index[to - 1];
+      b->y_value[to] = b->y_value[to - 1];
+    }
+    b->y_index[to] = (int32_t)j;
+    b->y_value[to] = (float)v;
+  }
+  return at;
+}
+
+static int64_t count_entries(const rpo_matrix *Y) {
+  int64_t count = 0;
+  if (Y->format != RPO_DENSE) return rpo_ptr_at(Y, Y->rows);
+  for (int64_t i = 0; i < Y->rows; i++) {
+    for (int64_t j = 0; j < Y->cols; j++) count += rpo_dense_at(Y, i, j) != 0.0;
+  }
+  return count;
+}
+
+static rpo_status read_y(rpo_boost *b, const rpo_matrix *Y, rpo_error *err) {
+  if (Y->format == RPO_DENSE && !rpo_loss_is_binary(b->loss)) {
+    b->y_value = rpo_new_zero(b->n * b->stride, 4);
+    if (b->y_value == NULL) return rpo_fail_memory(err, "Y");
+    for (int64_t i = 0; i < b->n; i++) {
+      for (int64_t j = 0; j < b->d; j++) {
+        b->y_value[i * b->stride + j] = (float)rpo_dense_at(Y, i, j);
+      }
+    }
+    return RPO_OK;
+  }
+  int64_t const entries = count_entries(Y);
+  int ones = 1;
+  b->y_start = rpo_new(b->n + 1, 8);
+  b->y_index = rpo_new(entries, 4);
+  b->y_value = rpo_new(entries, 4);
+  if (b->y_start == NULL || b->y_index == NULL || b->y_value == NULL) {
+    return rpo_fail_memory(err, "Y");
+  }
+  b->y_start[0] = 0;
+  for (int64_t i = 0; i < b->n; i++) b->y_start[i + 1] = read_row(b, Y, i, b->y_start[i]);
+  for (int64_t e = 0; e < b->y_start[b->n]; e++) ones &= b->y_value[e] == 1.0f;
+  if (ones) {
+    rpo_delete(b->y_value);
+    b->y_value = NULL;
+  }
+  return rpo_loss_is_binary(b->loss) ? check_binary(b, err) : RPO_OK;
+}
+
+/* Weights of rows; those of watched ones apart. */
+static rpo_status read_weights(rpo_boost *b, const rpo_boost_data *data, rpo_error *err) {
+  double total = 0.0;
+  b->weight = rpo_new(b->n, 8);
+  b->watched = rpo_new(b->n, 4);
+  if (data->watched != NULL) b->watch = rpo_new_zero(b->n, 8);
+  if (b->weight == NULL || b->watched == NULL || (data->watched != NULL && b->watch == NULL)) {
+    return rpo_fail_memory(err, "the weights");
+  }
+  for (int64_t i = 0; i < b->n; i++) {
+    double const w = data->weight == NULL ? 1.0 : data->weight[i];
+    if (!(w >= 0.0 && isfinite(w))) {
+      return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g", w);
+    }
+    int const watched = data->watched != NULL && data->watched[i];
+    b->weight[i] = watched ? 0.0 : w;
+    if (watched) b->watch[i] = w;
+    if (watched && w > 0.0) b->watched[b->n_watched++] = (int32_t)i;
+    b->weighted |= !watched && w != 1.0 && w != 0.0;
+    total += b->weight[i];
+  }
+  if (!(total > 0.0)) return rpo_fail(err, RPO_EINVAL, "weight: no training row weighs anything");
+  return RPO_OK;
+}
+
+static rpo_status read_entry_weights(rpo_boost *b, const rpo_matrix *w, rpo_error *err) {
+  if (w == NULL) return RPO_OK;
+  RPO_TRY(rpo_matrix_check(w, "entry_weight", err));
+  RPO_TRY(rpo_matrix_check_values(w, "entry_weight", 0, err));
+  if (w->format != RPO_DENSE || w->rows != b->n || w->cols != b->d) {
+    return rpo_fail(err, RPO_EINVAL, "entry_weight must be dense and as large as Y");
+  }
+  if (b->loss == RPO_LOSS_SOFTMAX) {
+    return rpo_fail(err, RPO_EINVAL, "entry_weight: the softmax loss weighs whole rows only");
+  }
+  b->entry_weight = rpo_new_zero(b->n * b->stride, 4);
+  if (b->entry_weight == NULL) return rpo_fail_memory(err, "the weights");
+  for (int64_t i = 0; i < b->n; i++) {
+    for (int64_t j = 0; j < b->d; j++) {
+      double const v = rpo_dense_at(w, i, j);
+      if (v < 0.0) {
+        return rpo_fail(err, RPO_EINVAL, "entry_weight must not be negative, found %g", v);
+      }
+      b->entry_weight[i * b->stride + j] = (float)v;
+    }
+  }
+  return RPO_OK;
+}
+
+/* Rows padded to whole vectors. */
+static int64_t stride_of(int64_t d) {
+  if (d <= 2) return d;
+  if (d <= 4) return 4;
+  return d <= 8 ? 8 : (d + 15) / 16 * 16;
+}
+
+static rpo_status read_projection(rpo_boost *b, const rpo_projection *projection, rpo_error *err) {
+  b->m = b->d;
+  if (projection == NULL || projection->kind == RPO_PROJECT_NONE) {
+    if (b->relabel || b->d == 1) return RPO_OK;
+    return rpo_fail(err, RPO_EINVAL, "relabel must be 1 without projection");
+  }
+  RPO_TRY(check_projection(projection, b->d, b->relabel, err));
+  b->projection = *projection;
+  b->m = projection->components;
+  if (b->m > INT64_MAX / b->stride / 8) return rpo_fail_memory(err, "the projection");
+  b->phi = rpo_new_zero(b->m * b->stride, 4);
+  if (projection->kind == RPO_PROJECT_MATRIX) {
+    b->matrix = rpo_new(b->m * b->d, 8);
+    if (b->matrix != NULL) {
+      memcpy(b->matrix, projection->matrix, (size_t)(b->m * b->d) * sizeof *b->matrix);
+    }
+    b->projection.matrix = b->matrix;
+  }
+  if (b->phi == NULL || (projection->kind == RPO_PROJECT_MATRIX && b->matrix == NULL)) {
+    return rpo_fail_memory(err, "the projection");
+  }
+  return RPO_OK;
+}
+
+static rpo_status make_state(rpo_boost *b, const double *start, double quantile, rpo_error *err) {
+  if (b->n > INT64_MAX / 8 / b->stride || b->n > INT64_MAX / 8 / b->m) {
+    return rpo_fail_memory(err, "the scores");
+  }
+  b->start = rpo_new(b->d, 8);
+  if (b->loss == RPO_LOSS_HUBER) b->delta = rpo_new_zero(b->stride, 4);
+  b->score = rpo_new_zero(b->n * b->stride, 4);
+  b->leaf_of = rpo_new(b->n, 4);
+  b->z = rpo_new(b->n * b->m, 8);
+  b->bag = rpo_new(b->n, 4);
+  if (b->start == NULL || (b->loss == RPO_LOSS_HUBER && b->delta == NULL) || b->score == NULL ||
+      b->leaf_of == NULL || b->z == NULL || b->bag == NULL) {
+    return rpo_fail_memory(err, "the scores");
+  }
+  RPO_TRY(rpo_boost_constants(b, quantile, err));
+  for (int64_t j = 0; j < b->d; j++) {
+    if (start != NULL) b->start[j] = start[j];
+    if (!isfinite(b->start[j])) {
+      return rpo_fail(err, RPO_EINVAL, "start must be finite, found %g", b->start[j]);
+    }
+    b->start[j] = (double)(float)b->start[j];
+  }
+  for (int64_t i = 0; i < b->n; i++) {
+    float *const row = b->score + i * b->stride;
+    for (int64_t j = 0; j < b->d; j++) row[j] = (float)b->start[j];
+    b->leaf_of[i] = -1;
+  }
+  int const counted = b->weighted;
+  return rpo_hist_new(b->features, &b->grow, b->m, counted, &b->hist, err);
+}
+
+rpo_status rpo_boost_make_room(rpo_boost *b, int64_t rounds, rpo_error *err) {
+  if (rounds <= b->room) return RPO_OK;
+  int64_t const room = rounds > 2 * b->room ? rounds : 2 * b->room;
+  rpo_boost_tree *const tree = rpo_grow(b->tree, b->rounds, room, (int64_t)sizeof *tree);
+  if (tree != NULL) b->tree = tree;
+  int64_t const known = b->room > 0 ? b->rounds + 1 : 0;
+  double *const train = tree == NULL ? NULL : rpo_grow(b->train_loss, known, room + 1, 8);
+  if (train != NULL) b->train_loss = train;
+  double *const watch = train == NULL ? NULL : rpo_grow(b->watch_loss, known, room + 1, 8);
+  if (watch == NULL) return rpo_fail_memory(err, "boosting");
+  b->watch_loss = watch;
+  if (b->room == 0) watch[0] = NAN;
+  b->room = room;
+  return RPO_OK;
+}
+
+rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *features,
+                         const rpo_boost_data *data, const rpo_projection *projection,
+                         const rpo_control *control, rpo_boost **out, rpo_error *err) {
+  rpo_status status;
+  if (options == NULL || features == NULL || data == NULL || out == NULL || data->Y == NULL) {
+    return rpo_fail(err, RPO_EINVAL, "options, features, data, Y or out is NULL");
+  }
+  rpo_boost *const b = rpo_new_zero(1, (int64_t)sizeof *b);
+  if (b == NULL) return rpo_fail_memory(err, "boosting");
+  b->features = features;
+  b->kernels = rpo_kernels_pick();
+  b->n = features->rows;
+  b->d = data->Y->cols;
+  b->stride = stride_of(b->d);
+  b->block = b->stride >= BLOCK_NUMBERS ? 1 : BLOCK_NUMBERS / b->stride;
+  read_options(b, options);
+  RPO_GOTO(check_y(b, data->Y, err));
+  if ((b->loss == RPO_LOSS_CUSTOM) != (data->loss != NULL)) {
+    status =
+        rpo_fail(err, RPO_EINVAL, "loss: a callback belongs to RPO_LOSS_CUSTOM, and to it only");
+    goto done;
+  }
+  b->callback = data->loss;
+  b->user = data->user;
+  RPO_GOTO(read_y(b, data->Y, err));
+  RPO_GOTO(read_weights(b, data, err));
+  RPO_GOTO(read_entry_weights(b, data->entry_weight, err));
+  RPO_GOTO(read_projection(b, projection, err));
+  RPO_GOTO(make_state(b, data->start, rpo_option_get(options, RPO_OPT_HUBER_QUANTILE), err));
+  RPO_GOTO(rpo_boost_make_room(b, 16, err));
+  RPO_GOTO(rpo_boost_threads(b, control, err));
+  RPO_GOTO(rpo_boost_watch(b, NULL, &b->watch_loss[0], err));
+  *out = b;
+done:
+  if (status != RPO_OK) rpo_boost_free(b);
+  return status;
+}
+
+/* ---- Rounds ---- */
+
+/* The round's rows: each with probability `subsample`, by its own number. */
+static void draw_bag(rpo_boost *b) {
+  uint64_t const name = rpo_mix(RPO_DRAW_ROUND ^ rpo_mix((uint64_t)b->rounds));
+  b->n_bag = 0;
+  for (int64_t i = 0; i < b->n; i++) {
+    b->bag[b->n_bag] = (int32_t)i;
+    if (!(b->weight[i] > 0.0)) continue;
+    b->n_bag +=
+        b->subsample >= 1.0 || rpo_hash_uniform(b->grow.seed, name, (uint64_t)i) < b->subsample;
+  }
+  if (b->n_bag > 0) return;
+  for (int64_t i = 0; i < b->n; i++) {
+    if (b->weight[i] > 0.0) b->bag[b->n_bag++] = (int32_t)i;
+  }
+}
+
+/* Projections become what rows add to histograms. */
+static void put_sums(rpo_boost *b) {
+  double weight = 0.0, sum = 0.0;
+  for (int64_t i = 0; i < b->n_bag; i++) {
+    double const w = b->weight[b->bag[i]];
+    const double *const z = b->z + b->bag[i] * b->m;
+    weight = w > weight ? w : weight;
+    for (int64_t c = 0; c < b->m; c++) sum = w * fabs(z[c]) > sum ? w * fabs(z[c]) : sum;
+  }
+  rpo_hist_units(b->hist, weight, sum);
+  for (int64_t i = 0; i < b->n_bag; i++) {
+    int64_t const row = b->bag[i];
+    rpo_hist_put(b->hist, row, b->weight[row], b->z + row * b->m);
+  }
+}
+
+/* Leaves of rows the tree has not seen. */
+static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows, int32_t *leaf,
+                              rpo_error *err) {
+  int64_t next = 0, others = 0;
+  for (int64_t i = 0; i < b->n; i++) {
+    if (next < b->n_bag && b->bag[next] == i) {
+      next++;
+    } else {
+      rows[others++] = (int32_t)i;
+    }
+  }
+  RPO_TRY(rpo_hist_leaves(b->hist, tree, rows, others, leaf, err));
+  for (int64_t i = 0; i < others; i++) b->leaf_of[rows[i]] = leaf[i];
+  for (int64_t l = 0; l < tree->n_leaves; l++) {
+    for (int64_t i = tree->leaf_start[l]; i < tree->leaf_start[l + 1]; i++) {
+      b->leaf_of[tree->rows[i]] = (int32_t)l;
+    }
+  }
+  return RPO_OK;
+}
+
+static rpo_status one_round(rpo_boost *b, const rpo_control *control, rpo_error *err) {
+  rpo_control const passes = rpo_boost_control(b, control);
+  rpo_boost_tree t;
+  rpo_status status;
+  double const began = rpo_now();
+  memset(&t, 0, sizeof t);
+  RPO_TRY(rpo_boost_make_room(b, b->rounds + 1, err));
+  int32_t *const room = rpo_new(2 * b->n, 4);
+  if (room == NULL) return rpo_fail_memory(err, "boosting");
+  draw_bag(b);
+  RPO_GOTO(rpo_boost_sketch(b, &passes, err));
+  RPO_GOTO(rpo_boost_update(b, &passes, err));
+  put_sums(b);
+  RPO_GOTO(rpo_hist_run(b->hist, b->bag, b->n_bag, b->weight, (uint64_t)b->rounds, &passes, &t.tree,
+                        err));
+  RPO_GOTO(rpo_boost_label(b, &t, &passes, err));
+  RPO_GOTO(find_others(b, &t.tree, room, room + b->n, err));
+  rpo_delete(t.tree.rows);
+  t.tree.rows = NULL;
+  t.tree.n_rows = 0;
+  b->tree[b->rounds++] = t;
+  memset(&t, 0, sizeof t);
+  b->watch_loss[b->rounds] = b->train_loss[b->rounds] = NAN;
+  rpo_control quiet = passes;
+  quiet.progress = NULL;
+  RPO_GOTO(rpo_boost_watch(b, &quiet, &b->watch_loss[b->rounds], err));
+done:
+  rpo_delete(room);
+  rpo_boost_tree_release(&t);
+  b->last_seconds = rpo_now() - began;
+  return status;
+}
+
+rpo_status rpo_boost_run(rpo_boost *b, int64_t rounds, const rpo_control *control, rpo_error *err) {
+  double polled = rpo_now();
+  if (b == NULL) return rpo_fail(err, RPO_EINVAL, "boost is NULL");
+  if (rounds < 0) {
+    return rpo_fail(err, RPO_EINVAL, "rounds is negative: %lld", (long long)rounds);
+  }
+  RPO_TRY(rpo_boost_threads(b, control, err));
+  for (int64_t i = 0; i < rounds; i++) {
+    double const now = rpo_now();
+    if (control != NULL && control->progress != NULL && now - polled > 0.05) {
+      polled = now;
+      if (control->progress(control->user, i, rounds) != 0) {
+        return rpo_fail(err, RPO_ECANCELED, "cancelled by the progress callback");
+      }
+    }
+    RPO_TRY(one_round(b, control, err));
+  }
+  return RPO_OK;
+}
+
+int64_t rpo_boost_rounds(const rpo_boost *b) { return b == NULL ? 0 : b->rounds; }
+
+rpo_status rpo_boost_losses(rpo_boost *b, double *train, double *watched, rpo_error *err) {
+  if (b == NULL) return rpo_fail(err, RPO_EINVAL, "boost is NULL");
+  for (int64_t r = 0; r <= b->rounds; r++) {
+    if (train != NULL) train[r] = b->keep_loss && r < b->rounds ? b->train_loss[r] : NAN;
+    if (watched != NULL) watched[r] = b->watch_loss[r];
+  }
+  return RPO_OK;
+}
+
+rpo_status rpo_boost_scores(rpo_boost *b, const int32_t *row, int64_t count,
+                            const rpo_control *control, float *out, rpo_error *err) {
+  if (b == NULL || row == NULL || out == NULL) {
+    return rpo_fail(err, RPO_EINVAL, "boost, row or out is NULL");
+  }
+  for (int64_t i = 0; i < count; i++) {
+    if (row[i] < 0 || row[i] >= b->n) {
+      return rpo_fail(err, RPO_EINVAL, "row must be between 0 and %lld, got %lld",
+                      (long long)(b->n - 1), (long long)row[i]);
+    }
+  }
+  RPO_TRY(rpo_boost_settle(b, control, err));
+  for (int64_t i = 0; i < count; i++) {
+    memcpy(out + i * b->d, b->score + row[i] * b->stride, (size_t)b->d * sizeof *out);
+  }
+  return RPO_OK;
+}

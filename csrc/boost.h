@@ -1,0 +1,160 @@
+/* Gradient boosting of many outputs (boosting paper, Algorithms 2 to 4): the state of a run.
+ *
+ * A round: the scores F take the last tree in, and the new gradient is projected, in one pass over the
+ * rows (boost_pass.c); a tree is grown on the projections (hist.c); its leaves are labelled with sums
+ * over their rows, in a second pass (boost_leaf.c, boost_step.c). The gradient is never stored. */
+#ifndef RPO_BOOST_H
+#define RPO_BOOST_H
+#include "hist.h"
+#include "kernels.h"
+#include "model.h"
+#include "options.h"
+
+/* The leaves of one round's tree as the model will have them. */
+typedef struct rpo_boost_tree {
+  rpo_tree tree;    /* its rows are given up once the leaves are made */
+  float *component; /* without relabel: a number a leaf; table = component times step */
+  float *step;      /* without relabel: d */
+  int64_t *start;   /* with relabel: leaves + 1 */
+  int32_t *index;   /* outputs of the entries */
+  uint16_t *half;   /* entries; NULL: single */
+  float *single;
+} rpo_boost_tree;
+
+typedef struct rpo_chunk { /* rows of one leaf, in the order of tree.rows */
+  int32_t leaf;
+  int32_t begin, end;
+} rpo_chunk;
+
+struct rpo_boost {
+  const rpo_features *features; /* borrowed */
+  const rpo_kernels *kernels;
+  rpo_hist *hist;
+  rpo_grow_options grow;
+  rpo_projection projection;
+  /* options */
+  int32_t loss, leaf;
+  int relabel, half, keep_loss;
+  double rate, subsample, l2, min_gain;
+  rpo_loss_callback callback;
+  void *user;
+  /* data */
+  int64_t n, d, m, stride; /* rows, outputs, components; floats from row to row of scores */
+  int64_t *y_start;        /* sparse Y: n + 1; NULL: dense */
+  int32_t *y_index;
+  float *y_value;      /* sparse: entries, NULL: ones; dense: n x stride */
+  double *weight;      /* n; 0 for watched rows */
+  double *watch;       /* n: weights of watched rows, else 0; NULL: none */
+  float *entry_weight; /* n x stride, or NULL */
+  int weighted;        /* weights of training rows are not all 1 */
+  int32_t *watched;    /* their rows */
+  int64_t n_watched;
+  float *delta;   /* huber: by output */
+  double *start;  /* d: constant scores */
+  double *matrix; /* the caller's projection */
+  /* state */
+  float *score;     /* n x stride */
+  int32_t *leaf_of; /* n: leaf in the last tree, still to be added to the scores; -1: added */
+  float *table;     /* of the last tree: leaves x stride */
+  int64_t table_room;
+  float *phi; /* m x stride; NULL: all outputs */
+  int phi_is_set;
+  double *z;    /* n x m */
+  int32_t *bag; /* rows of this round's sample, ascending */
+  int64_t n_bag;
+  rpo_boost_tree *tree;
+  int64_t rounds, room;
+  double *train_loss, *watch_loss; /* rounds + 1 */
+  double last_seconds;
+  /* scratch of one thread: rows of scores, y, gradient, curvature */
+  float **rows;
+  int64_t block; /* rows of them */
+  int threads;
+  /* sums over the rows of leaves */
+  rpo_chunk *chunk;
+  int64_t n_chunks, chunk_room;
+  float *partial; /* chunks x sums x stride */
+  int64_t partial_room;
+};
+
+enum { RPO_ROW_SCORE, RPO_ROW_Y, RPO_ROW_GRADIENT, RPO_ROW_CURVATURE, RPO_ROW_KINDS };
+
+/* Scratch of a thread: `block` rows of a kind. */
+static inline float *rpo_boost_rows(const rpo_boost *b, int thread, int kind) {
+  return b->rows[thread] + kind * b->block * b->stride;
+}
+
+/* The control of passes: without progress while rounds are short, since waiting to poll costs more. */
+rpo_control rpo_boost_control(const rpo_boost *b, const rpo_control *control);
+rpo_status rpo_boost_threads(rpo_boost *b, const rpo_control *control, rpo_error *err);
+
+#if defined(__GNUC__)
+#define RPO_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define RPO_PREFETCH(address) (void)(address)
+#endif
+
+/* Asks for a long row of scores ahead of its turn: rows of a leaf lie far apart. */
+static inline void rpo_boost_ask(const rpo_boost *b, int64_t row) {
+  const float *const f = b->score + row * b->stride;
+  for (int64_t j = 0; j < b->stride; j += 16) RPO_PREFETCH(f + j);
+}
+
+/* y of rows, spread; of sparse rows to be wiped again. */
+const float *rpo_boost_spread(const rpo_boost *b, int thread, const int32_t *rows, int64_t count);
+void rpo_boost_wipe(const rpo_boost *b, int thread, const int32_t *rows, int64_t count);
+/* Negative gradients (and curvatures, when wanted) of the block of rows whose scores are at f, into
+ * the thread's scratch. */
+rpo_status rpo_boost_gradient(const rpo_boost *b, int thread, const int32_t *rows, int64_t count,
+                              const float *f, int curvature, rpo_error *err);
+
+/* First pass: the last tree is added, gradients of the bag are projected into z. */
+rpo_status rpo_boost_update(rpo_boost *b, const rpo_control *control, rpo_error *err);
+/* Adds the last tree where it is missing. */
+rpo_status rpo_boost_settle(rpo_boost *b, const rpo_control *control, rpo_error *err);
+/* Watched rows take the last tree in and tell their loss. */
+rpo_status rpo_boost_watch(rpo_boost *b, const rpo_control *control, double *loss, rpo_error *err);
+
+/* This round's phi. */
+rpo_status rpo_boost_sketch(rpo_boost *b, const rpo_control *control, rpo_error *err);
+
+/* Sums over the rows of every leaf, or chunk of it: what = gradient, curvature and so on. */
+typedef enum rpo_sums {
+  RPO_SUM_GRADIENT, /* sum g */
+  RPO_SUM_NEWTON,   /* sum g, sum h */
+  RPO_SUM_STEP,     /* at F + step * v: sum g v, sum h v^2; v is the leaf's row of the table */
+  RPO_SUM_SQUARES   /* sum g^2 */
+} rpo_sums;
+int64_t rpo_sums_count(rpo_sums what); /* 1 or 2 */
+/* Fills b->partial; `step` (stride) with RPO_SUM_STEP only. */
+rpo_status rpo_boost_sum(rpo_boost *b, const int32_t *rows, rpo_sums what, const float *step,
+                         const rpo_control *control, rpo_error *err);
+rpo_status rpo_boost_chunks(rpo_boost *b, const int32_t *leaf_start, int64_t leaves,
+                            rpo_error *err);
+/* The chunks' sums, number `which`, of output 0 .. d - 1, added up over chunks first .. end - 1. */
+void rpo_boost_add_chunks(const rpo_boost *b, rpo_sums what, int which, int64_t first, int64_t end,
+                          double *out);
+
+/* Labels the leaves of the new tree: b->table, and what the model keeps of it. */
+rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
+                           rpo_error *err);
+/* The step of each output along the table's rows (one for all outputs with softmax): stride numbers. */
+rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
+                          const rpo_control *control, rpo_error *err);
+/* Median residuals of leaves, or along the table's rows: absolute loss. */
+rpo_status rpo_boost_median_leaves(rpo_boost *b, const rpo_boost_tree *t,
+                                   const rpo_control *control, rpo_error *err);
+rpo_status rpo_boost_median_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
+                                 const rpo_control *control, rpo_error *err);
+
+/* Constant scores of least loss, and delta of huber. */
+rpo_status rpo_boost_constants(rpo_boost *b, double quantile, rpo_error *err);
+
+/* Room for `rounds` rounds, and for a tree's rows of the table. */
+rpo_status rpo_boost_make_room(rpo_boost *b, int64_t rounds, rpo_error *err);
+rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err);
+/* Notes the table's rows as the model will have them, rounded when `half`. */
+rpo_status rpo_boost_keep(rpo_boost *b, rpo_boost_tree *t, rpo_error *err);
+
+void rpo_boost_tree_release(rpo_boost_tree *t);
+#endif

@@ -1,0 +1,319 @@
+/* Second pass: sums over the rows of leaves, in chunks of rows, each by one thread, rows in order; and
+ * from them what leaves hold. */
+#include <math.h>
+#include <string.h>
+
+#include "boost.h"
+#include "mem.h"
+
+#define CHUNK_ROWS 512 /* float sums of more would lose too much */
+
+/* ---- Sums ---- */
+
+int64_t rpo_sums_count(rpo_sums what) {
+  return what == RPO_SUM_NEWTON || what == RPO_SUM_STEP ? 2 : 1;
+}
+
+rpo_status rpo_boost_chunks(rpo_boost *b, const int32_t *leaf_start, int64_t leaves,
+                            rpo_error *err) {
+  int64_t const most = leaves + leaf_start[leaves] / CHUNK_ROWS;
+  if (most > b->chunk_room) {
+    rpo_delete(b->chunk);
+    b->chunk = rpo_new(most, (int64_t)sizeof *b->chunk);
+    b->chunk_room = b->chunk == NULL ? 0 : most;
+    if (b->chunk == NULL) return rpo_fail_memory(err, "the leaves");
+  }
+  b->n_chunks = 0;
+  for (int64_t l = 0; l < leaves; l++) {
+    int32_t begin = leaf_start[l];
+    while (begin < leaf_start[l + 1]) {
+      int32_t const rest = leaf_start[l + 1] - begin;
+      int32_t const end = begin + (rest < CHUNK_ROWS ? rest : CHUNK_ROWS);
+      rpo_chunk const chunk = {(int32_t)l, begin, end};
+      b->chunk[b->n_chunks++] = chunk;
+      begin = end;
+    }
+  }
+  return RPO_OK;
+}
+
+typedef struct summing {
+  rpo_boost *b;
+  const int32_t *rows;
+  rpo_sums what;
+  const float *step;
+} summing;
+
+/* Scores of some rows, where rows are short or a step is tried: copied side by side. */
+static const float *gather(const summing *s, int thread, const int32_t *rows, int64_t count,
+                           const float *v) {
+  const rpo_boost *const b = s->b;
+  if (count == 1 && v == NULL) return b->score + rows[0] * b->stride;
+  float *const f = rpo_boost_rows(b, thread, RPO_ROW_SCORE);
+  for (int64_t i = 0; i < count; i++) {
+    float *const to = f + i * b->stride;
+    memcpy(to, b->score + rows[i] * b->stride, (size_t)b->stride * 4);
+    for (int64_t j = 0; v != NULL && j < b->stride; j++) to[j] += s->step[j] * v[j];
+  }
+  return f;
+}
+
+static rpo_status sum_task(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
+  const summing *const s = context;
+  rpo_boost *const b = s->b;
+  const rpo_chunk *const chunk = &b->chunk[task];
+  int64_t const stride = b->stride, sums = rpo_sums_count(s->what);
+  float *const first = b->partial + task * sums * stride, *const second = first + stride;
+  const float *const v = s->what == RPO_SUM_STEP ? b->table + chunk->leaf * stride : NULL;
+  int const curvature = sums == 2;
+  memset(first, 0, (size_t)(sums * stride) * sizeof *first);
+  for (int64_t at = chunk->begin; at < chunk->end; at += b->block) {
+    int64_t const count = chunk->end - at < b->block ? chunk->end - at : b->block;
+    const int32_t *const rows = s->rows + at;
+    if (rpo_stopped(job)) break;
+    if (b->block == 1 && at + 1 < chunk->end) rpo_boost_ask(b, rows[1]);
+    const float *const f = gather(s, thread, rows, count, v);
+    RPO_TRY(rpo_boost_gradient(b, thread, rows, count, f, curvature, err));
+    const float *const g = rpo_boost_rows(b, thread, RPO_ROW_GRADIENT);
+    const float *const h = rpo_boost_rows(b, thread, RPO_ROW_CURVATURE);
+    for (int64_t i = 0; i < count; i++) {
+      float const w = (float)b->weight[rows[i]];
+      if (s->what == RPO_SUM_SQUARES) {
+        b->kernels->sum_product(w, g + i * stride, g + i * stride, stride, first);
+        continue;
+      }
+      b->kernels->sum_row(w, g + i * stride, stride, first);
+      if (curvature) b->kernels->sum_row(w, h + i * stride, stride, second);
+    }
+  }
+  for (int64_t j = 0; v != NULL && j < stride; j++) {
+    first[j] *= v[j];
+    second[j] *= v[j] * v[j];
+  }
+  return RPO_OK;
+}
+
+rpo_status rpo_boost_sum(rpo_boost *b, const int32_t *rows, rpo_sums what, const float *step,
+                         const rpo_control *control, rpo_error *err) {
+  summing s = {b, rows, what, step};
+  int64_t const each = rpo_sums_count(what) * b->stride;
+  if (b->n_chunks > INT64_MAX / each) return rpo_fail_memory(err, "the leaves");
+  if (b->n_chunks * each > b->partial_room) {
+    rpo_delete(b->partial);
+    b->partial = rpo_new(b->n_chunks * each, 4);
+    b->partial_room = b->partial == NULL ? 0 : b->n_chunks * each;
+    if (b->partial == NULL) return rpo_fail_memory(err, "the leaves");
+  }
+  return rpo_run(control, b->n_chunks, sum_task, &s, err);
+}
+
+void rpo_boost_add_chunks(const rpo_boost *b, rpo_sums what, int which, int64_t first, int64_t end,
+                          double *out) {
+  int64_t const sums = rpo_sums_count(what);
+  memset(out, 0, (size_t)b->d * sizeof *out);
+  for (int64_t c = first; c < end; c++) {
+    const float *const part = b->partial + (c * sums + which) * b->stride;
+    for (int64_t j = 0; j < b->d; j++) out[j] += (double)part[j];
+  }
+}
+
+/* ---- Values ---- */
+
+/* e^x - x - 1 for 0 <= x <= 30, from above: the series to a power whose rest is bounded by halving. */
+static double beyond_line(double x) {
+  double term = 0.5 * x * x, sum = term;
+  for (int k = 3; k < 100 && term > 1e-17 * sum; k++) {
+    term *= x / (double)k;
+    sum += term;
+  }
+  return sum;
+}
+
+/* A step that cannot raise the loss, from sums of gradients and curvatures alone: of logistic and
+ * exponential losses the curvature changes by no more than e^|t| (e^(|t|/2)) along a step t, so that
+ *   loss(t) - loss(0) <= -G t + H (e^|t| - |t| - 1).
+ * The step is halved until that is not positive. The other losses lie below their parabola. */
+static double safe_step(int32_t loss, double g, double h, double step) {
+  double const slow = loss == RPO_LOSS_LOGISTIC ? 1.0 : loss == RPO_LOSS_EXPONENTIAL ? 2.0 : 0.0;
+  if (slow == 0.0) return step;
+  for (int i = 0; i < 60; i++) {
+    double const t = fabs(step) / slow;
+    if (t <= 1.0 && h * step * step * 0.71828182845904524 <= g * step) break; /* its bend at 1 */
+    if (t <= 30.0 && h * slow * slow * beyond_line(t) <= g * step) break;
+    step *= 0.5;
+  }
+  return step;
+}
+
+static double newton_value(const rpo_boost *b, double g, double h) {
+  double const below = h + b->l2;
+  if (!(below > 0.0) || g == 0.0) return 0.0;
+  if (b->min_gain > 0.0 && 0.5 * g * g / below < b->min_gain) return 0.0;
+  return safe_step(b->loss, g, h, b->rate * g / below);
+}
+
+typedef struct labelling {
+  rpo_boost *b;
+  const int64_t *first; /* leaves + 1: a leaf's chunks */
+  const double *weight; /* of leaves */
+  double **own;         /* by thread: 2 d */
+} labelling;
+
+/* Of the leaf's row of the table: its values, without the factor that a line search finds. */
+static rpo_status label_leaf(void *context, int64_t leaf, int thread, rpo_job *job,
+                             rpo_error *err) {
+  const labelling *const l = context;
+  rpo_boost *const b = l->b;
+  int const newton = b->leaf == RPO_LEAF_NEWTON;
+  rpo_sums const what = newton ? RPO_SUM_NEWTON : RPO_SUM_GRADIENT;
+  float *const row = b->table + leaf * b->stride;
+  double *const g = l->own[thread], *const h = g + b->d;
+  (void)job;
+  (void)err;
+  rpo_boost_add_chunks(b, what, 0, l->first[leaf], l->first[leaf + 1], g);
+  if (newton) rpo_boost_add_chunks(b, what, 1, l->first[leaf], l->first[leaf + 1], h);
+  for (int64_t j = 0; j < b->d; j++) {
+    row[j] = (float)(newton ? newton_value(b, g[j], h[j]) : g[j] / l->weight[leaf]);
+  }
+  for (int64_t j = b->d; j < b->stride; j++) row[j] = 0.0f;
+  return RPO_OK;
+}
+
+/* b->table from the sums of b->partial. */
+static rpo_status label_leaves(rpo_boost *b, const rpo_tree *tree, const rpo_control *control,
+                               rpo_error *err) {
+  rpo_status status = RPO_OK;
+  int64_t *const first = rpo_new_zero(tree->n_leaves + 1, 8);
+  int const threads = rpo_threads(control, tree->n_leaves);
+  double **const own = rpo_new_zero(threads, (int64_t)sizeof *own);
+  labelling l = {b, first, tree->leaf_weight, own};
+  int ready = first != NULL && own != NULL;
+  for (int i = 0; ready && i < threads; i++) ready = (own[i] = rpo_new(2 * b->d, 8)) != NULL;
+  if (ready) {
+    for (int64_t c = 0; c < b->n_chunks; c++) first[b->chunk[c].leaf + 1] = c + 1;
+    for (int64_t i = 0; i < tree->n_leaves; i++) {
+      if (first[i + 1] == 0) first[i + 1] = first[i];
+    }
+    status = rpo_run(control, tree->n_leaves, label_leaf, &l, err);
+  } else {
+    status = rpo_fail_memory(err, "the leaves");
+  }
+  for (int i = 0; own != NULL && i < threads; i++) rpo_delete(own[i]);
+  rpo_delete(own);
+  rpo_delete(first);
+  return status;
+}
+
+/* ---- What the model keeps ---- */
+
+rpo_status rpo_boost_keep(rpo_boost *b, rpo_boost_tree *t, rpo_error *err) {
+  int64_t const leaves = t->tree.n_leaves;
+  int64_t entries = 0;
+  for (int64_t l = 0; l < leaves; l++) {
+    for (int64_t j = 0; j < b->d; j++) {
+      float *const v = b->table + l * b->stride + j;
+      if (b->half) *v = rpo_half_value(rpo_half_of(*v)); /* later rounds see what is kept */
+      entries += *v != 0.0f;
+    }
+  }
+  t->start = rpo_new(leaves + 1, 8);
+  t->index = rpo_new(entries, 4);
+  if (b->half) {
+    t->half = rpo_new(entries, 2);
+  } else {
+    t->single = rpo_new(entries, 4);
+  }
+  if (t->start == NULL || t->index == NULL ||
+      (b->half ? (void *)t->half : (void *)t->single) == NULL) {
+    return rpo_fail_memory(err, "the leaves");
+  }
+  int64_t e = 0;
+  for (int64_t l = 0; l < leaves; l++) {
+    t->start[l] = e;
+    for (int64_t j = 0; j < b->d; j++) {
+      float const v = b->table[l * b->stride + j];
+      if (v == 0.0f) continue;
+      t->index[e] = (int32_t)j;
+      if (b->half) {
+        t->half[e] = rpo_half_of(v);
+      } else {
+        t->single[e] = v;
+      }
+      e++;
+    }
+  }
+  t->start[leaves] = e;
+  return RPO_OK;
+}
+
+/* Algorithm 3, line 6: the mean of the projected gradient, one number a leaf, in all columns. */
+static void label_component(rpo_boost *b, rpo_boost_tree *t) {
+  const rpo_tree *const tree = &t->tree;
+  for (int64_t l = 0; l < tree->n_leaves; l++) {
+    double sum = 0.0;
+    for (int64_t i = tree->leaf_start[l]; i < tree->leaf_start[l + 1]; i++) {
+      sum += b->weight[tree->rows[i]] * b->z[tree->rows[i] * b->m];
+    }
+    t->component[l] = (float)(sum / tree->leaf_weight[l]);
+    float *const row = b->table + l * b->stride;
+    for (int64_t j = 0; j < b->stride; j++) row[j] = j < b->d ? t->component[l] : 0.0f;
+  }
+}
+
+/* Line 7: every output takes its own multiple of the component. */
+static rpo_status label_rank_one(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
+                                 rpo_error *err) {
+  int64_t const leaves = t->tree.n_leaves;
+  t->component = rpo_new(leaves, 4);
+  t->step = rpo_new_zero(b->stride, 4);
+  if (t->component == NULL || t->step == NULL) return rpo_fail_memory(err, "the leaves");
+  label_component(b, t);
+  RPO_TRY(rpo_boost_step(b, t, t->step, control, err));
+  for (int64_t j = 0; j < b->stride; j++) t->step[j] *= (float)b->rate;
+  for (int64_t l = 0; l < leaves; l++) {
+    float *const row = b->table + l * b->stride;
+    for (int64_t j = 0; j < b->stride; j++) row[j] = t->component[l] * t->step[j];
+  }
+  return RPO_OK;
+}
+
+/* Algorithms 2 and 4: mean gradients of leaves, times the step of each output. */
+static rpo_status scale_means(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
+                              rpo_error *err) {
+  float *const step = rpo_new_zero(b->stride, 4);
+  if (step == NULL) return rpo_fail_memory(err, "the leaves");
+  rpo_status const status = rpo_boost_step(b, t, step, control, err);
+  for (int64_t l = 0; status == RPO_OK && l < t->tree.n_leaves; l++) {
+    float *const row = b->table + l * b->stride;
+    for (int64_t j = 0; j < b->d; j++) row[j] *= (float)b->rate * step[j];
+  }
+  rpo_delete(step);
+  return status;
+}
+
+rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err) {
+  if (leaves > INT64_MAX / b->stride) return rpo_fail_memory(err, "the leaves");
+  if (leaves * b->stride <= b->table_room) return RPO_OK;
+  rpo_delete(b->table);
+  b->table = rpo_new(leaves * b->stride, 4);
+  b->table_room = b->table == NULL ? 0 : leaves * b->stride;
+  return b->table == NULL ? rpo_fail_memory(err, "the leaves") : RPO_OK;
+}
+
+rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
+                           rpo_error *err) {
+  const rpo_tree *const tree = &t->tree;
+  RPO_TRY(rpo_boost_table(b, tree->n_leaves, err));
+  RPO_TRY(rpo_boost_chunks(b, tree->leaf_start, tree->n_leaves, err));
+  if (!b->relabel) return label_rank_one(b, t, control, err);
+  int const newton = b->leaf == RPO_LEAF_NEWTON;
+  if (newton && b->loss == RPO_LOSS_ABSOLUTE) {
+    RPO_TRY(rpo_boost_median_leaves(b, t, control, err));
+    return rpo_boost_keep(b, t, err);
+  }
+  RPO_TRY(
+      rpo_boost_sum(b, tree->rows, newton ? RPO_SUM_NEWTON : RPO_SUM_GRADIENT, NULL, control, err));
+  RPO_TRY(label_leaves(b, tree, control, err));
+  if (!newton) RPO_TRY(scale_means(b, t, control, err));
+  return rpo_boost_keep(b, t, err);
+}

@@ -1,0 +1,273 @@
+/* Passes over the scores: rows in blocks, parallel, each row by one thread. */
+#include <math.h>
+#include <string.h>
+
+#include "boost.h"
+#include "mem.h"
+
+#define TASK_NUMBERS 65536 /* scores of a task */
+
+static int64_t task_rows(const rpo_boost *b) {
+  int64_t const blocks = TASK_NUMBERS / (b->block * b->stride);
+  return b->block * (blocks > 1 ? blocks : 1);
+}
+
+rpo_control rpo_boost_control(const rpo_boost *b, const rpo_control *control) {
+  rpo_control quiet = {1, 0, NULL, NULL, NULL};
+  if (control != NULL) quiet = *control;
+  if (b->last_seconds < 0.1) quiet.progress = NULL;
+  quiet.work = NULL;
+  if (b->callback != NULL) quiet.n_threads = 1;
+  return quiet;
+}
+
+rpo_status rpo_boost_threads(rpo_boost *b, const rpo_control *control, rpo_error *err) {
+  int const threads = rpo_threads(control, INT32_MAX);
+  if (threads <= b->threads) return RPO_OK;
+  float **const rows = rpo_grow(b->rows, b->threads, threads, (int64_t)sizeof *rows);
+  if (rows == NULL) return rpo_fail_memory(err, "boosting");
+  b->rows = rows;
+  for (; b->threads < threads; b->threads++) {
+    rows[b->threads] = rpo_new_zero(RPO_ROW_KINDS * b->block * b->stride, 4);
+    if (rows[b->threads] == NULL) return rpo_fail_memory(err, "boosting");
+  }
+  return RPO_OK;
+}
+
+/* ---- y and gradients of a block of rows ---- */
+
+const float *rpo_boost_spread(const rpo_boost *b, int thread, const int32_t *rows, int64_t count) {
+  if (b->y_start == NULL && count == 1) return b->y_value + rows[0] * b->stride;
+  float *const y = rpo_boost_rows(b, thread, RPO_ROW_Y);
+  for (int64_t i = 0; i < count; i++) {
+    float *const to = y + i * b->stride;
+    if (b->y_start == NULL) {
+      memcpy(to, b->y_value + rows[i] * b->stride, (size_t)b->stride * 4);
+      continue;
+    }
+    for (int64_t e = b->y_start[rows[i]]; e < b->y_start[rows[i] + 1]; e++) {
+      to[b->y_index[e]] = b->y_value == NULL ? 1.0f : b->y_value[e];
+    }
+  }
+  return y;
+}
+
+void rpo_boost_wipe(const rpo_boost *b, int thread, const int32_t *rows, int64_t count) {
+  if (b->y_start == NULL) return;
+  float *const y = rpo_boost_rows(b, thread, RPO_ROW_Y);
+  for (int64_t i = 0; i < count; i++) {
+    for (int64_t e = b->y_start[rows[i]]; e < b->y_start[rows[i] + 1]; e++) {
+      y[i * b->stride + b->y_index[e]] = 0.0f;
+    }
+  }
+}
+
+/* The callback knows rows of d numbers. */
+static rpo_status ask_caller(const rpo_boost *b, const int32_t *rows, int64_t count, const float *f,
+                             float *g, float *h, rpo_error *err) {
+  float *const own = rpo_new(3 * count * b->d, 4);
+  if (own == NULL) return rpo_fail_memory(err, "the gradient");
+  float *const own_g = own + count * b->d, *const own_h = own + 2 * count * b->d;
+  for (int64_t i = 0; i < count; i++) {
+    memcpy(own + i * b->d, f + i * b->stride, (size_t)b->d * 4);
+  }
+  int32_t const stop = b->callback(b->user, count, rows, own, own_g, h == NULL ? NULL : own_h);
+  for (int64_t i = 0; i < count; i++) {
+    memcpy(g + i * b->stride, own_g + i * b->d, (size_t)b->d * 4);
+    if (h != NULL) memcpy(h + i * b->stride, own_h + i * b->d, (size_t)b->d * 4);
+  }
+  rpo_delete(own);
+  return stop ? rpo_fail(err, RPO_ECANCELED, "cancelled by the loss") : RPO_OK;
+}
+
+rpo_status rpo_boost_gradient(const rpo_boost *b, int thread, const int32_t *rows, int64_t count,
+                              const float *f, int curvature, rpo_error *err) {
+  float *const g = rpo_boost_rows(b, thread, RPO_ROW_GRADIENT);
+  float *const h = curvature ? rpo_boost_rows(b, thread, RPO_ROW_CURVATURE) : NULL;
+  if (b->callback != NULL) {
+    RPO_TRY(ask_caller(b, rows, count, f, g, h, err));
+  } else {
+    const float *const y = rpo_boost_spread(b, thread, rows, count);
+    b->kernels->loss(b->loss, count, b->d, b->stride, f, y, b->delta, g, h);
+    rpo_boost_wipe(b, thread, rows, count);
+  }
+  for (int64_t i = 0; b->entry_weight != NULL && i < count; i++) {
+    const float *const w = b->entry_weight + rows[i] * b->stride;
+    for (int64_t j = 0; j < b->d; j++) g[i * b->stride + j] *= w[j];
+    for (int64_t j = 0; curvature && j < b->d; j++) h[i * b->stride + j] *= w[j];
+  }
+  return RPO_OK;
+}
+
+/* ---- Losses ---- */
+
+static double row_loss(const rpo_boost *b, int thread, int32_t row, const float *f) {
+  if (b->callback != NULL) return NAN;
+  const float *const y = rpo_boost_spread(b, thread, &row, 1);
+  double sum = 0.0;
+  if (b->entry_weight == NULL || b->loss == RPO_LOSS_SOFTMAX) {
+    sum = b->kernels->loss_value(b->loss, b->d, f, y, b->delta);
+  } else {
+    for (int64_t j = 0; j < b->d; j++) {
+      double const w = (double)b->entry_weight[row * b->stride + j];
+      double const delta = b->delta == NULL ? 0.0 : (double)b->delta[j];
+      if (w > 0.0) sum += w * rpo_loss_entry(b->loss, (double)f[j], (double)y[j], delta);
+    }
+  }
+  rpo_boost_wipe(b, thread, &row, 1);
+  return sum;
+}
+
+/* ---- First pass ---- */
+
+typedef struct pass {
+  rpo_boost *b;
+  const int32_t *rows; /* NULL: all */
+  int64_t n, each;
+  double *sum, *weight; /* by task: losses and weights; NULL: not wanted */
+} pass;
+
+static void project(const rpo_boost *b, const float *g, double *z) {
+  if (b->phi == NULL) {
+    for (int64_t j = 0; j < b->d; j++) z[j] = (double)g[j];
+  } else {
+    b->kernels->project_row(b->phi, b->m, b->stride, g, z);
+  }
+}
+
+/* Once only: a pass that was cancelled half way can be run again. */
+static void add_last(const rpo_boost *b, int64_t row) {
+  int64_t const leaf = b->leaf_of[row];
+  if (leaf < 0) return;
+  b->kernels->add_row(b->score + row * b->stride, b->table + leaf * b->stride, b->stride);
+  b->leaf_of[row] = -1;
+}
+
+/* The bag's rows of a block, all of them when rows are short: their scores lie side by side anyway. */
+static rpo_status update_block(const pass *p, int64_t task, int thread, int64_t *next,
+                               int64_t first, int64_t end, rpo_error *err) {
+  rpo_boost *const b = p->b;
+  int32_t rows[1024];
+  for (int64_t i = first; i < end; i++) {
+    add_last(b, i);
+    rows[i - first] = (int32_t)i;
+  }
+  int64_t at = *next, bagged = 0;
+  while (at + bagged < b->n_bag && b->bag[at + bagged] < end) bagged++;
+  *next += bagged;
+  if (bagged == 0) return RPO_OK;
+  const float *const f = b->score + first * b->stride;
+  RPO_TRY(rpo_boost_gradient(b, thread, rows, end - first, f, 0, err));
+  const float *const g = rpo_boost_rows(b, thread, RPO_ROW_GRADIENT);
+  for (int64_t i = 0; i < bagged; i++) {
+    int64_t const row = b->bag[at + i];
+    project(b, g + (row - first) * b->stride, b->z + row * b->m);
+    if (p->sum == NULL) continue;
+    double const w = b->weight[row];
+    p->sum[task] += w * row_loss(b, thread, (int32_t)row, b->score + row * b->stride);
+    p->weight[task] += w;
+  }
+  return RPO_OK;
+}
+
+static int64_t first_of(const rpo_boost *b, int64_t row) {
+  int64_t low = 0, end = b->n_bag; /* the first of the bag not before it */
+  while (low < end) {
+    int64_t const middle = low + (end - low) / 2;
+    if (b->bag[middle] < row) {
+      low = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return low;
+}
+
+static rpo_status update_task(void *context, int64_t task, int thread, rpo_job *job,
+                              rpo_error *err) {
+  const pass *const p = context;
+  rpo_boost *const b = p->b;
+  int64_t const first = task * p->each;
+  int64_t const end = first + p->each < b->n ? first + p->each : b->n;
+  int64_t next = first_of(b, first);
+  for (int64_t i = first; i < end; i += b->block) {
+    RPO_TRY(update_block(p, task, thread, &next, i, i + b->block < end ? i + b->block : end, err));
+    if (rpo_stopped(job)) break;
+  }
+  return RPO_OK;
+}
+
+static double mean_of(const pass *p, int64_t tasks) {
+  double sum = 0.0, weight = 0.0;
+  for (int64_t t = 0; t < tasks; t++) {
+    sum += p->sum[t];
+    weight += p->weight[t];
+  }
+  return sum / weight / (double)(p->b->loss == RPO_LOSS_SOFTMAX ? 1 : p->b->d);
+}
+
+static rpo_status start_sums(pass *p, int64_t tasks, rpo_error *err) {
+  p->sum = rpo_new_zero(2 * tasks, 8);
+  if (p->sum == NULL) return rpo_fail_memory(err, "the loss");
+  p->weight = p->sum + tasks;
+  return RPO_OK;
+}
+
+rpo_status rpo_boost_update(rpo_boost *b, const rpo_control *control, rpo_error *err) {
+  pass p = {b, NULL, b->n, task_rows(b), NULL, NULL};
+  int64_t const tasks = (b->n + p.each - 1) / p.each;
+  if (b->keep_loss) RPO_TRY(start_sums(&p, tasks, err));
+  rpo_status const status = rpo_run(control, tasks, update_task, &p, err);
+  if (status == RPO_OK && b->keep_loss) b->train_loss[b->rounds] = mean_of(&p, tasks);
+  rpo_delete(p.sum);
+  return status;
+}
+
+static rpo_status settle_task(void *context, int64_t task, int thread, rpo_job *job,
+                              rpo_error *err) {
+  const pass *const p = context;
+  int64_t const first = task * p->each;
+  int64_t const end = first + p->each < p->n ? first + p->each : p->n;
+  (void)thread;
+  (void)job;
+  (void)err;
+  for (int64_t i = first; i < end; i++) add_last(p->b, i);
+  return RPO_OK;
+}
+
+rpo_status rpo_boost_settle(rpo_boost *b, const rpo_control *control, rpo_error *err) {
+  pass p = {b, NULL, b->n, task_rows(b), NULL, NULL};
+  rpo_control const passes = rpo_boost_control(b, control);
+  return rpo_run(&passes, (b->n + p.each - 1) / p.each, settle_task, &p, err);
+}
+
+/* ---- Watched rows ---- */
+
+static rpo_status watch_task(void *context, int64_t task, int thread, rpo_job *job,
+                             rpo_error *err) {
+  const pass *const p = context;
+  rpo_boost *const b = p->b;
+  int64_t const first = task * p->each;
+  int64_t const end = first + p->each < p->n ? first + p->each : p->n;
+  (void)job;
+  (void)err;
+  for (int64_t i = first; i < end; i++) {
+    int32_t const row = p->rows[i];
+    add_last(b, row);
+    p->sum[task] += b->watch[row] * row_loss(b, thread, row, b->score + row * b->stride);
+    p->weight[task] += b->watch[row];
+  }
+  return RPO_OK;
+}
+
+rpo_status rpo_boost_watch(rpo_boost *b, const rpo_control *control, double *loss, rpo_error *err) {
+  pass p = {b, b->watched, b->n_watched, task_rows(b), NULL, NULL};
+  *loss = NAN;
+  if (b->n_watched == 0) return RPO_OK;
+  int64_t const tasks = (p.n + p.each - 1) / p.each;
+  RPO_TRY(start_sums(&p, tasks, err));
+  rpo_status const status = rpo_run(control, tasks, watch_task, &p, err);
+  if (status == RPO_OK) *loss = mean_of(&p, tasks);
+  rpo_delete(p.sum);
+  return status;
+}

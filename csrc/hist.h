@@ -1,0 +1,73 @@
+/* Growing a tree on few columns of sums from histograms: a node's sums by feature and code, its larger
+ * child's by subtracting the smaller child's. What boosting grows its trees with.
+ *
+ * Sums are whole multiples of one unit, kept in doubles: exact, hence the same in any order, by any
+ * thread, and when subtracted. */
+#ifndef RPO_HIST_H
+#define RPO_HIST_H
+#include "grow.h"
+#include "grower.h"
+
+typedef struct rpo_cut {
+  double score;         /* -INFINITY: none */
+  int32_t feature;      /* -1: none */
+  int32_t below, above; /* the codes the cut lies between */
+  int8_t missing_left;  /* -1: no missing value in the node */
+} rpo_cut;
+
+/* A node that may be split. */
+typedef struct rpo_hist_node {
+  double *sums;  /* by slot; NULL: made feature by feature */
+  double *total; /* stride */
+  uint64_t path;
+  rpo_cut cut;
+  int32_t id, depth, start, end;
+} rpo_hist_node;
+
+typedef struct rpo_hist {
+  const rpo_features *f;
+  rpo_grow_options o;
+  int64_t m;       /* columns of sums */
+  int64_t stride;  /* of a slot: weight, sums, number of rows where weights are not it */
+  int counted;     /* 1: the number of rows is kept apart from the weight */
+  int64_t slots;   /* of all features */
+  int64_t widest;  /* slots of the widest feature */
+  int64_t *offset; /* cols + 1: a feature's slots */
+  double *stat;    /* rows x stride: what a row adds to a slot, in units */
+  double unit, weight_unit;
+  double total_weight, min_leaf_weight;
+  const rpo_control *control;
+  int threads;
+  rpo_node *nodes;
+  int64_t n_nodes, node_room;
+  int32_t *samples, *scratch; /* rows, a node's side by side */
+  uint8_t *mark;              /* by row, zero between uses */
+  int32_t *permutation, *swaps, *drawn;
+  rpo_cut *found;   /* by place in drawn */
+  uint8_t *usable;  /* the same: not constant in the node */
+  double **own;     /* by thread: a feature's slots, and sums of one side */
+  double **partial; /* by thread: all slots, for large sparse nodes */
+  double **spare;   /* slots not in use */
+  int64_t n_spare, spare_room;
+  rpo_hist_node *waiting;
+  int64_t waiting_room;
+  int32_t *code; /* sparse: a row's codes, by feature */
+} rpo_hist;
+
+/* `counted`: weights are not all 1. */
+rpo_status rpo_hist_new(const rpo_features *features, const rpo_grow_options *options, int64_t m,
+                        int counted, rpo_hist **out, rpo_error *err);
+void rpo_hist_free(rpo_hist *hist);
+/* Units of the rows' weights and of their sums, from their largest absolute values; to be set before
+ * rpo_hist_put. */
+void rpo_hist_units(rpo_hist *hist, double weight, double sum);
+/* What a row adds: its weight and weighted values. */
+void rpo_hist_put(rpo_hist *hist, int64_t row, double weight, const double *z);
+/* Grows a tree on `n` rows, ascending, of these weights (by row of the features); `name` keys its
+ * draws. */
+rpo_status rpo_hist_run(rpo_hist *hist, const int32_t *rows, int64_t n, const double *weight,
+                        uint64_t name, const rpo_control *control, rpo_tree *out, rpo_error *err);
+/* Leaf of each of `n` rows of the features in a tree of this grower. */
+rpo_status rpo_hist_leaves(rpo_hist *hist, const rpo_tree *tree, const int32_t *rows, int64_t n,
+                           int32_t *leaf, rpo_error *err);
+#endif

@@ -1,0 +1,168 @@
+/* Histograms: a node's sums by code, and the best cut of a feature. */
+
+/* What rows add to a dense feature's slots. */
+#define ADD_CODES(type, width)                                                 \
+  do {                                                                         \
+    const type *const code = (const type *)h->f->codes + feature * h->f->rows; \
+    for (int64_t i = 0; i < n; i++) {                                          \
+      const double *const from = h->stat + (int64_t)rows[i] * (width);         \
+      double *const to = sums + (int64_t)code[rows[i]] * (width);              \
+      for (int64_t c = 0; c < (width); c++) to[c] += from[c];                  \
+    }                                                                          \
+  } while (0)
+
+#define ADD_CODES_OF(type)        \
+  do {                            \
+    if (h->stride == 2) {         \
+      ADD_CODES(type, 2);         \
+    } else if (h->stride == 4) {  \
+      ADD_CODES(type, 4);         \
+    } else if (h->stride == 8) {  \
+      ADD_CODES(type, 8);         \
+    } else {                      \
+      ADD_CODES(type, h->stride); \
+    }                             \
+  } while (0)
+
+static void hist_feature(const rpo_hist *h, int64_t feature, const int32_t *rows, int64_t n,
+                         double *sums) {
+  if (h->f->width == 1) {
+    ADD_CODES_OF(uint8_t);
+  } else if (h->f->width == 2) {
+    ADD_CODES_OF(uint16_t);
+  } else {
+    ADD_CODES_OF(int32_t);
+  }
+}
+
+/* What rows add to the listed slots of all sparse features. */
+ALWAYS_INLINE void hist_rows_of(const rpo_hist *h, const int32_t *rows, int64_t n, double *sums,
+                                int64_t stride) {
+  const rpo_features *const f = h->f;
+  for (int64_t i = 0; i < n; i++) {
+    const double *const from = h->stat + (int64_t)rows[i] * stride;
+    int64_t const end = f->row_start[rows[i] + 1];
+    for (int64_t e = f->row_start[rows[i]]; e < end; e++) {
+      int64_t const col = f->row_cols[e];
+      int64_t const slot =
+          f->binary ? col : h->offset[col] + rpo_code_at(f->row_codes, f->width, e);
+      double *const to = sums + slot * stride;
+      for (int64_t c = 0; c < stride; c++) to[c] += from[c];
+    }
+  }
+}
+
+static void hist_rows(const rpo_hist *h, const int32_t *rows, int64_t n, double *sums) {
+  switch (h->stride) {
+    case 2: hist_rows_of(h, rows, n, sums, 2); break;
+    case 4: hist_rows_of(h, rows, n, sums, 4); break;
+    case 8: hist_rows_of(h, rows, n, sums, 8); break;
+    default: hist_rows_of(h, rows, n, sums, h->stride); break;
+  }
+}
+
+/* |S|^2 / w + |T - S|^2 / (W - w), eq. (1) and (2) without the terms that all splits share. */
+ALWAYS_INLINE double hist_score(const double *left, const double *total, int64_t m) {
+  double const w = left[0], other = total[0] - left[0];
+  double a = 0.0, b = 0.0;
+  for (int64_t c = 1; c <= m; c++) {
+    double const rest = total[c] - left[c];
+    a += left[c] * left[c];
+    b += rest * rest;
+  }
+  return (a * other + b * w) / (w * other);
+}
+
+static inline int hist_allowed(const rpo_hist *h, const double *left, const double *total) {
+  int64_t const rows = h->counted ? h->m + 1 : 0;
+  double const least = (double)h->o.min_leaf, lightest = h->min_leaf_weight;
+  return left[rows] >= least && total[rows] - left[rows] >= least && left[0] > 0.0 &&
+         total[0] > left[0] && left[0] >= lightest && total[0] - left[0] >= lightest;
+}
+
+/* Codes from low to high; a cut lies before each code that has rows. `left` starts with the missing
+ * rows or with nothing. */
+ALWAYS_INLINE void hist_scan_of(const rpo_hist *h, const double *sums, int32_t bins,
+                                const double *total, double *left, int8_t missing_left, int64_t m,
+                                int64_t stride, rpo_cut *cut) {
+  int32_t last = -1;
+  int64_t const rows = h->counted ? h->m + 1 : 0;
+  for (int32_t b = 0; b < bins; b++) {
+    const double *const here = sums + b * stride;
+    if (here[rows] == 0.0) continue;
+    if (last >= 0 && hist_allowed(h, left, total)) {
+      double const score = hist_score(left, total, m);
+      if (score > cut->score) {
+        cut->score = score;
+        cut->below = last;
+        cut->above = b;
+        cut->missing_left = missing_left;
+      }
+    }
+    for (int64_t c = 0; c < stride; c++) left[c] += here[c];
+    last = b;
+  }
+  /* All values left, all missing ones right. */
+  if (missing_left == 0 && last >= 0 && hist_allowed(h, left, total)) {
+    double const score = hist_score(left, total, m);
+    if (score > cut->score) {
+      cut->score = score;
+      cut->below = last;
+      cut->above = bins;
+      cut->missing_left = 0;
+    }
+  }
+}
+
+static void hist_scan(const rpo_hist *h, const double *sums, int32_t bins, const double *total,
+                      double *left, int8_t missing_left, rpo_cut *cut) {
+  if (h->stride == 2 && h->m == 1) {
+    hist_scan_of(h, sums, bins, total, left, missing_left, 1, 2, cut);
+  } else {
+    hist_scan_of(h, sums, bins, total, left, missing_left, h->m, h->stride, cut);
+  }
+}
+
+/* The best cut of a feature from its slots; `own` has room for 2 stride numbers. Returns 1 when the
+ * node's rows differ in it. */
+static int hist_cut(const rpo_hist *h, int64_t feature, double *sums, const double *total,
+                    double *own, rpo_cut *cut) {
+  const rpo_features *const f = h->f;
+  int32_t const bins = rpo_bins(f, feature), rest = f->rest[feature];
+  int64_t const stride = h->stride, rows = h->counted ? h->m + 1 : 0;
+  double *const left = own, *const other = own + stride;
+  cut->score = -INFINITY;
+  cut->feature = (int32_t)feature;
+  if (f->sparse && f->binary) { /* one slot: the listed rows */
+    if (bins < 2 || sums[rows] == 0.0 || sums[rows] == total[rows]) return 0;
+    for (int64_t c = 0; c < stride; c++) left[c] = rest == 0 ? total[c] - sums[c] : sums[c];
+    if (hist_allowed(h, left, total)) {
+      cut->score = hist_score(left, total, h->m);
+      cut->below = 0;
+      cut->above = 1;
+      cut->missing_left = -1;
+    }
+    return 1;
+  }
+  if (f->sparse) { /* what is not listed has the code `rest` */
+    double *const zero = sums + rest * stride;
+    int64_t const slots = h->offset[feature + 1] - h->offset[feature];
+    for (int64_t c = 0; c < stride; c++) other[c] = total[c];
+    for (int64_t b = 0; b < slots; b++) {
+      for (int64_t c = 0; c < stride && b != rest; c++) other[c] -= sums[b * stride + c];
+    }
+    for (int64_t c = 0; c < stride; c++) zero[c] = other[c];
+  }
+  const double *const missing = sums + bins * stride;
+  int const some = f->has_missing && missing[rows] > 0.0;
+  int32_t filled = some;
+  for (int32_t b = 0; b < bins && filled < 2; b++) filled += sums[b * stride + rows] > 0.0;
+  if (filled < 2) return 0;
+  memset(left, 0, (size_t)stride * sizeof *left);
+  hist_scan(h, sums, bins, total, left, some ? 0 : -1, cut);
+  if (some) {
+    memcpy(left, missing, (size_t)stride * sizeof *left);
+    hist_scan(h, sums, bins, total, left, 1, cut);
+  }
+  return 1;
+}

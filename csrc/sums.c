@@ -1,0 +1,97 @@
+/* Predictions of boosted models: constants and the sums of the trees' leaves, in single precision and
+ * in the order of the rounds, as they were added up in the fit: the same rows get the same bits. */
+#include "sums.h"
+
+#include <string.h>
+
+#include "mem.h"
+#include "topk.h"
+
+#define SUM_NUMBERS 32768 /* scores of some rows that stay in cache while all trees add to them */
+
+static inline int64_t value_index(const rpo_model *m, int64_t e) {
+  return m->value_index.type == RPO_TYPE_U16 ? ((const uint16_t *)m->value_index.data)[e]
+                                             : ((const int32_t *)m->value_index.data)[e];
+}
+
+static void add_entries(const rpo_model *m, int64_t leaf, float *sum) {
+  int64_t const end = m->value_start[leaf + 1];
+  for (int64_t e = m->value_start[leaf]; e < end; e++) {
+    float const v = m->value.type == RPO_TYPE_F16
+                        ? rpo_half_value(((const uint16_t *)m->value.data)[e])
+                        : ((const float *)m->value.data)[e];
+    sum[value_index(m, e)] += v;
+  }
+}
+
+static void add_halves(const uint16_t *restrict v, int64_t d, float *restrict sum) {
+  for (int64_t j = 0; j < d; j++) sum[j] += rpo_half_value(v[j]);
+}
+
+static void add_singles(const float *restrict v, int64_t d, float *restrict sum) {
+  for (int64_t j = 0; j < d; j++) sum[j] += v[j];
+}
+
+static void add_multiple(float a, const float *restrict v, int64_t d, float *restrict sum) {
+  for (int64_t j = 0; j < d; j++) sum[j] += a * v[j];
+}
+
+/* A leaf's row of the table: `leaf` counts through all trees. */
+static void add_leaf(const rpo_model *m, int64_t tree, int64_t leaf, float *sum) {
+  int64_t const d = m->outputs;
+  if (m->step != NULL) {
+    add_multiple((float)rpo_array_number(&m->value, leaf), m->step + tree * d, d, sum);
+  } else if (m->value_start != NULL) {
+    add_entries(m, leaf, sum);
+  } else if (m->value.type == RPO_TYPE_F16) {
+    add_halves((const uint16_t *)m->value.data + leaf * d, d, sum);
+  } else {
+    add_singles((const float *)m->value.data + leaf * d, d, sum);
+  }
+}
+
+static void give_row(const rpo_reading *r, int64_t row, const float *sum) {
+  int64_t const d = r->m->outputs;
+  if (r->k == 0) {
+    for (int64_t j = 0; j < d; j++) r->out[row * d + j] = (double)sum[j];
+    return;
+  }
+  rpo_best b = {r->k, 0, r->out + row * r->k, r->index + row * r->k};
+  for (int64_t j = 0; j < d; j++) rpo_keep(&b, (double)sum[j], j);
+  rpo_sort_best(&b);
+}
+
+static rpo_status sum_block(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
+  rpo_reading *const r = context;
+  const rpo_model *const m = r->m;
+  const rpo_scratch *const s = &r->scratch[thread];
+  int64_t const d = m->outputs;
+  int64_t first, rows;
+  RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
+  int64_t const each = d >= SUM_NUMBERS ? 1 : SUM_NUMBERS / d;
+  float *const sum = rpo_new(each * d, 4);
+  rpo_status status = sum == NULL ? rpo_fail_memory(err, "the predictions") : RPO_OK;
+  for (int64_t from = 0; from < rows && status == RPO_OK; from += each) {
+    int64_t const count = rows - from < each ? rows - from : each;
+    for (int64_t i = 0; i < count * d; i++) sum[i] = (float)m->start[i % d];
+    for (int64_t t = 0; t < m->trees && status == RPO_OK; t++) {
+      const int32_t *const leaf = s->leaf + t * r->block + from;
+      for (int64_t i = 0; i < count; i++) {
+        add_leaf(m, t, m->leaf_start[t] + leaf[i], sum + i * d);
+      }
+      if (t % 16 == 0) status = rpo_keep_on(job, thread, err);
+    }
+    for (int64_t i = 0; i < count; i++) give_row(r, first + from + i, sum + i * d);
+  }
+  rpo_delete(sum);
+  return status;
+}
+
+rpo_status rpo_sums_read(rpo_reading *r, const rpo_control *control, rpo_error *err) {
+  return rpo_read_blocks(r, control, sum_block, err);
+}
+
+rpo_status rpo_refuse_boosted(const rpo_model *m, const char *what, rpo_error *err) {
+  if (m == NULL || m->start == NULL) return RPO_OK;
+  return rpo_fail(err, RPO_EINVAL, "%s: not of a boosted model, whose trees are sums", what);
+}

@@ -1,0 +1,151 @@
+"""Boosting runs of the library: the part of `_native` that gradient boosting uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyrpo._native import (
+    Features,
+    Matrix,
+    Model,
+    Projection,
+    _check,
+    _options,
+    _out,
+    _running_call,
+    control,
+    ffi,
+    lib,
+)
+
+LOSSES = ("squared", "absolute", "huber", "logistic", "exponential", "softmax", "custom")
+LEAVES = ("newton", "mean")
+
+# Fills gradients and curvatures of some rows: (rows, scores, gradient, curvature or None).
+BlockLoss = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None], Any]
+
+
+class _Loss:
+    """A Python loss on its way through C."""
+
+    def __init__(self, loss: BlockLoss, outputs: int) -> None:
+        self.loss, self.outputs = loss, outputs
+
+
+@ffi.def_extern(onerror=_running_call, error=1)
+def pyrpo_loss(user, count, row, f, g, h):
+    """Hand a block of rows to the Python loss; what it raises cancels the call."""
+    own = ffi.from_handle(user)
+    shape = (count, own.outputs)
+
+    def view(pointer, kind, size):
+        return np.frombuffer(ffi.buffer(pointer, size), dtype=kind)
+
+    scores, gradient = (view(p, np.float32, 4 * shape[0] * shape[1]).reshape(shape) for p in (f, g))
+    curvature = None
+    if h != ffi.NULL:
+        curvature = view(h, np.float32, 4 * shape[0] * shape[1]).reshape(shape)
+    own.loss(view(row, np.int32, 4 * count), scores, gradient, curvature)
+    return 0
+
+
+class Boost:
+    """A run of boosting, changed by each round."""
+
+    def __init__(
+        self,
+        options: dict[str, float],
+        features: Features,
+        Y: Any,
+        *,
+        weight: np.ndarray | None = None,
+        entry_weight: np.ndarray | None = None,
+        watched: np.ndarray | None = None,
+        start: np.ndarray | None = None,
+        projection: Projection | None = None,
+        loss: BlockLoss | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.features, self.n_outputs = features, Y.shape[1]
+        data, view = ffi.new("rpo_boost_data *"), Matrix(Y)
+        keep = [view]
+
+        def pointer(array, kind, dtype):
+            if array is None:
+                return ffi.NULL
+            keep.append(np.ascontiguousarray(array, dtype=dtype))
+            return ffi.from_buffer(kind, keep[-1])
+
+        data.Y = view.struct
+        data.weight = pointer(weight, "double[]", np.float64)
+        data.watched = pointer(watched, "uint8_t[]", np.uint8)
+        data.start = pointer(start, "double[]", np.float64)
+        if entry_weight is not None:
+            keep.append(Matrix(entry_weight))
+            data.entry_weight = keep[-1].struct
+        if loss is not None:
+            self._loss = ffi.new_handle(_Loss(loss, self.n_outputs))
+            data.loss, data.user = lib.pyrpo_loss, self._loss
+        handle = ffi.new("rpo_boost **")
+        with control(n_jobs) as c:
+            _check(
+                lib.rpo_boost_new,
+                *(_options(options), features.handle, data),
+                *(ffi.NULL if projection is None else projection.struct, c, handle),
+            )
+        self.handle = ffi.gc(handle[0], lib.rpo_boost_free)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds run so far."""
+        return lib.rpo_boost_rounds(self.handle)
+
+    def resume(self, model: Model, n_jobs: int | None = None) -> None:
+        """Take over the rounds of a model."""
+        with control(n_jobs) as c:
+            _check(lib.rpo_boost_resume, self.handle, model.handle, c)
+
+    def run(self, rounds: int, n_jobs: int | None = None, progress=None) -> None:
+        """Run more rounds."""
+        with control(n_jobs, progress) as c:
+            _check(lib.rpo_boost_run, self.handle, rounds, c)
+
+    def losses(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean losses of training and of watched rows, from before the first round on."""
+        train, watched = (np.empty(self.rounds + 1) for _ in range(2))
+        _check(lib.rpo_boost_losses, self.handle, _out("double", train), _out("double", watched))
+        return train, watched
+
+    def scores(self, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Scores of some rows of the features, (rows, outputs)."""
+        rows = np.ascontiguousarray(rows, dtype=np.int32)
+        out = np.empty((len(rows), self.n_outputs), dtype=np.float32)
+        with control(n_jobs) as c:
+            _check(
+                lib.rpo_boost_scores,
+                *(self.handle, ffi.from_buffer("int32_t[]", rows), len(rows), c),
+                _out("float", out.ravel()),
+            )
+        return out
+
+    def model(self, rounds: int) -> Model:
+        """Make the model of the first rounds."""
+        pointer = ffi.new("rpo_forest **")
+        _check(lib.rpo_boost_forest, self.handle, rounds, pointer)
+        return Model(pointer)
+
+    @staticmethod
+    def join(boosts: list[Boost], rounds: list[int]) -> Model:
+        """Make one model of runs of one output each."""
+        pointer = ffi.new("rpo_forest **")
+        handles = ffi.new("rpo_boost *[]", [b.handle for b in boosts])
+        counts = np.asarray(rounds, dtype=np.int64)
+        _check(
+            lib.rpo_boost_join,
+            *(ffi.cast("const rpo_boost * const *", handles), len(boosts)),
+            *(ffi.from_buffer("int64_t[]", counts), pointer),
+        )
+        return Model(pointer)
