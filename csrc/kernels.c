@@ -77,13 +77,53 @@ static void count_passed(const double *x, int64_t n, const double *step, int64_t
   }
 }
 
+#define REAL double
+#define INDEX int32_t
+#define TAG f64_i32
+#include "loop_sparse.h"
+#define REAL double
+#define INDEX int64_t
+#define TAG f64_i64
+#include "loop_sparse.h"
+#define REAL float
+#define INDEX int32_t
+#define TAG f32_i32
+#include "loop_sparse.h"
+#define REAL float
+#define INDEX int64_t
+#define TAG f32_i64
+#include "loop_sparse.h"
+
+static void multiply(const rpo_product *p, int64_t from, int64_t to, int64_t width) {
+  int const far = p->a->index == RPO_I64;
+  if (p->dtype == RPO_F64) {
+    (far ? multiply_f64_i64 : multiply_f64_i32)(p, from, to, width);
+  } else {
+    (far ? multiply_f32_i64 : multiply_f32_i32)(p, from, to, width);
+  }
+}
+
 #define NAME_(isa) rpo_kernels_##isa
 #define NAME(isa) NAME_(isa)
 #define TEXT_(isa) #isa
 #define TEXT(isa) TEXT_(isa)
 
 extern const rpo_kernels NAME(RPO_ISA);
-const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA), HAVE_LANES,   grow,         leaves_of_rows,
-                                   add_columns,   count_passed, hist_feature, hist_rows,
-                                   hist_cut,      loss_rows,    loss_value,   add_row,
-                                   project_row,   sum_row,      sum_product};
+const rpo_kernels NAME(RPO_ISA) = {
+    .name = TEXT(RPO_ISA),
+    .has_lanes = HAVE_LANES,
+    .grow = grow,
+    .leaves = leaves_of_rows,
+    .add_columns = add_columns,
+    .count_passed = count_passed,
+    .multiply = multiply,
+    .hist_feature = hist_feature,
+    .hist_rows = hist_rows,
+    .hist_cut = hist_cut,
+    .loss = loss_rows,
+    .loss_value = loss_value,
+    .add_row = add_row,
+    .project_row = project_row,
+    .sum_row = sum_row,
+    .sum_product = sum_product,
+};

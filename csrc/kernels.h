@@ -6,6 +6,7 @@
 #include "hist.h"
 #include "loss.h"
 #include "model.h"
+#include "sparse.h"
 
 /* A block of X as walks read it: dense, or the bits of what is stored with the values behind them. */
 typedef struct rpo_rows {
@@ -60,6 +61,8 @@ typedef struct rpo_kernels {
   void (*project_row)(const float *phi, int64_t m, int64_t stride, const float *g, double *z);
   void (*sum_row)(float w, const float *g, int64_t n, float *sum);
   void (*sum_product)(float w, const float *g, const float *v, int64_t n, float *sum);
+  /* The first columns of a product, as far as rows from .. to of the sparse matrix contribute. */
+  void (*multiply)(const rpo_product *product, int64_t from, int64_t to, int64_t width);
 } rpo_kernels;
 
 const rpo_kernels *rpo_kernels_pick(void);
