@@ -37,11 +37,12 @@ static int64_t stride_of(int64_t numbers) {
   return (numbers + 7) / 8 * 8;
 }
 
-/* Subtraction pays where the sums of all features are wanted anyway: sparse rows list them together, of
- * dense ones half have to be drawn. */
-static int is_pooled(const rpo_hist *h) {
+/* Subtraction pays where the sums of all features are wanted anyway (sparse rows list them together, of
+ * dense ones half have to be drawn), and where there are many more rows than slots. */
+static int is_pooled(const rpo_hist *h, int64_t rows) {
   if (h->f->sparse) return 1;
-  return 2 * h->o.max_features > h->f->cols && h->slots <= POOLED_BYTES / 8 / h->stride;
+  return 2 * h->o.max_features > h->f->cols && h->slots <= POOLED_BYTES / 8 / h->stride &&
+         rows * h->f->cols >= 4 * h->slots;
 }
 
 rpo_status rpo_hist_new(const rpo_features *f, const rpo_grow_options *options, int64_t m,
@@ -123,7 +124,7 @@ static rpo_status start_threads(rpo_hist *h, const rpo_control *control, rpo_err
   if (h->own == NULL || h->partial == NULL) return rpo_fail_memory(err, "the histograms");
   h->threads = threads;
   for (int i = 0; i < threads; i++) {
-    h->own[i] = rpo_new((h->widest + 2) * h->stride, 8);
+    h->own[i] = rpo_new_zero((h->widest + 2) * h->stride + h->widest / 64 + 1, 8);
     if (h->own[i] == NULL) return rpo_fail_memory(err, "the histograms");
   }
   return RPO_OK;
@@ -265,18 +266,18 @@ static rpo_status search_block(void *context, int64_t task, int thread, rpo_job 
   const rpo_kernels *const kernels = rpo_kernels_pick();
   int64_t const first = s->first + task * FEATURE_BLOCK;
   int64_t const end = first + FEATURE_BLOCK < s->end ? first + FEATURE_BLOCK : s->end;
-  double *const own = h->own[thread], *const made = own + 2 * h->stride;
+  double *const own = h->own[thread];
   const rpo_hist_node *const node = s->node;
   (void)job;
   (void)err;
   for (int64_t i = first; i < end; i++) {
     int64_t const j = h->drawn[i], offset = h->offset[j] * h->stride;
-    double *sums = node->sums == NULL ? made : node->sums + offset;
-    if (node->sums == NULL) {
-      memset(made, 0, (size_t)((h->offset[j + 1] - h->offset[j]) * h->stride) * sizeof *made);
-      kernels->hist_feature(h, j, h->samples + node->start, node->end - node->start, made);
-    }
-    h->usable[i] = (uint8_t)kernels->hist_cut(h, j, sums, node->total, own, &h->found[i]);
+    rpo_cut *const found = &h->found[i];
+    int const usable = node->sums == NULL
+                           ? kernels->hist_direct(h, j, h->samples + node->start,
+                                                  node->end - node->start, node->total, own, found)
+                           : kernels->hist_cut(h, j, node->sums + offset, node->total, own, found);
+    h->usable[i] = (uint8_t)usable;
   }
   return RPO_OK;
 }
@@ -319,8 +320,8 @@ static rpo_status find_cut(rpo_hist *h, rpo_hist_node *node, rpo_error *err) {
     } else {
       draw(h, &rng, s.first, s.end);
     }
-    double const each = (double)h->slots / (double)p +
-                        (node->sums == NULL ? (double)(node->end - node->start) : 0.0);
+    double const rows = (double)(node->end - node->start), slots = (double)h->slots / (double)p;
+    double const each = node->sums == NULL ? 2.0 * rows : slots;
     int64_t const tasks = (s.end - s.first + FEATURE_BLOCK - 1) / FEATURE_BLOCK;
     status =
         rpo_run(control_for(h, each * (double)(s.end - s.first)), tasks, search_block, &s, err);
@@ -509,7 +510,8 @@ static rpo_status split(rpo_hist *h, int64_t *count, rpo_hist_node *node, rpo_er
     child[1 - small].total[c] = node->total[c] - child[small].total[c];
   }
   int const wanted[2] = {may_split(h, &child[0]), may_split(h, &child[1])};
-  if (node->sums != NULL && (wanted[0] || wanted[1])) {
+  int64_t const most = child[1 - small].end - child[1 - small].start;
+  if (node->sums != NULL && (wanted[0] || wanted[1]) && is_pooled(h, most)) {
     rpo_hist_node *const few = &child[small], *const many = &child[1 - small];
     RPO_GOTO(take_sums(h, &few->sums, err));
     RPO_GOTO(build_sums(h, h->samples + few->start, few->end - few->start, few->sums, err));
@@ -548,7 +550,7 @@ static rpo_status grow(rpo_hist *h, int64_t n, uint64_t path, rpo_error *err) {
     release_node(h, &root, &status, err);
     return status;
   }
-  if (is_pooled(h)) {
+  if (is_pooled(h, n)) {
     status = take_sums(h, &root.sums, err);
     if (status == RPO_OK) status = build_sums(h, h->samples, n, root.sums, err);
   }

@@ -119,6 +119,7 @@ const rpo_kernels NAME(RPO_ISA) = {
     .multiply = multiply,
     .hist_feature = hist_feature,
     .hist_rows = hist_rows,
+    .hist_direct = hist_direct,
     .hist_cut = hist_cut,
     .loss = loss_rows,
     .loss_value = loss_value,

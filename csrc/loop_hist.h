@@ -166,3 +166,111 @@ static int hist_cut(const rpo_hist *h, int64_t feature, double *sums, const doub
   }
   return 1;
 }
+
+/* ---- One dense feature of a node, from its rows: slots touched are marked, so that a small node does
+ * not pay for slots it has no rows in ---- */
+
+/* As hist_scan, over the marked codes below `bins`. */
+ALWAYS_INLINE void scan_marked_of(const rpo_hist *h, const double *sums, const uint64_t *mark,
+                                  int32_t bins, const double *total, double *left,
+                                  int8_t missing_left, int64_t m, int64_t stride, rpo_cut *cut) {
+  int32_t last = -1;
+  for (int32_t word = 0; word * 64 < bins; word++) {
+    for (uint64_t bits = mark[word]; bits != 0; bits &= bits - 1) {
+      int32_t const b = word * 64 + lowest_bit(bits);
+      if (b >= bins) break;
+      const double *const here = sums + b * stride;
+      if (last >= 0 && hist_allowed(h, left, total)) {
+        double const score = hist_score(left, total, m);
+        if (score > cut->score) {
+          cut->score = score;
+          cut->below = last;
+          cut->above = b;
+          cut->missing_left = missing_left;
+        }
+      }
+      for (int64_t c = 0; c < stride; c++) left[c] += here[c];
+      last = b;
+    }
+  }
+  if (missing_left == 0 && last >= 0 && hist_allowed(h, left, total)) {
+    double const score = hist_score(left, total, m);
+    if (score > cut->score) {
+      cut->score = score;
+      cut->below = last;
+      cut->above = bins;
+      cut->missing_left = 0;
+    }
+  }
+}
+
+static void scan_marked(const rpo_hist *h, const double *sums, const uint64_t *mark, int32_t bins,
+                        const double *total, double *left, int8_t missing_left, rpo_cut *cut) {
+  if (h->stride == 2 && h->m == 1) {
+    scan_marked_of(h, sums, mark, bins, total, left, missing_left, 1, 2, cut);
+  } else {
+    scan_marked_of(h, sums, mark, bins, total, left, missing_left, h->m, h->stride, cut);
+  }
+}
+
+#define ADD_MARKED(type, width)                                                \
+  do {                                                                         \
+    const type *const code = (const type *)h->f->codes + feature * h->f->rows; \
+    for (int64_t i = 0; i < n; i++) {                                          \
+      int64_t const k = (int64_t)code[rows[i]];                                \
+      const double *const from = h->stat + (int64_t)rows[i] * (width);         \
+      double *const to = sums + k * (width);                                   \
+      for (int64_t c = 0; c < (width); c++) to[c] += from[c];                  \
+      mark[k >> 6] |= (uint64_t)1 << (k & 63);                                 \
+    }                                                                          \
+  } while (0)
+
+#define ADD_MARKED_OF(type)        \
+  do {                             \
+    if (h->stride == 2) {          \
+      ADD_MARKED(type, 2);         \
+    } else if (h->stride == 4) {   \
+      ADD_MARKED(type, 4);         \
+    } else {                       \
+      ADD_MARKED(type, h->stride); \
+    }                              \
+  } while (0)
+
+/* `own`: 2 stride numbers, then the widest feature's slots, zero, then a mark for each, zero; left zero
+ * again. */
+static int hist_direct(const rpo_hist *h, int64_t feature, const int32_t *rows, int64_t n,
+                       const double *total, double *own, rpo_cut *cut) {
+  int64_t const stride = h->stride;
+  int32_t const bins = rpo_bins(h->f, feature);
+  double *const left = own, *const sums = own + 2 * stride;
+  uint64_t *const mark = (uint64_t *)(void *)(sums + h->widest * stride);
+  int64_t const words = (bins + h->f->has_missing + 63) / 64;
+  int64_t marked = 0;
+  if (h->f->width == 1) {
+    ADD_MARKED_OF(uint8_t);
+  } else if (h->f->width == 2) {
+    ADD_MARKED_OF(uint16_t);
+  } else {
+    ADD_MARKED_OF(int32_t);
+  }
+  for (int64_t w = 0; w < words; w++) marked += rpo_bits(mark[w]);
+  cut->score = -INFINITY;
+  cut->feature = (int32_t)feature;
+  if (marked > 1) {
+    int const some = h->f->has_missing && (mark[bins >> 6] >> (bins & 63) & 1);
+    memset(left, 0, (size_t)stride * sizeof *left);
+    scan_marked(h, sums, mark, bins, total, left, some ? 0 : -1, cut);
+    if (some) {
+      memcpy(left, sums + bins * stride, (size_t)stride * sizeof *left);
+      scan_marked(h, sums, mark, bins, total, left, 1, cut);
+    }
+  }
+  for (int64_t w = 0; w < words; w++) {
+    for (uint64_t bits = mark[w]; bits != 0; bits &= bits - 1) {
+      double *const sum = sums + (w * 64 + lowest_bit(bits)) * stride;
+      for (int64_t c = 0; c < stride; c++) sum[c] = 0.0;
+    }
+    mark[w] = 0;
+  }
+  return marked > 1;
+}

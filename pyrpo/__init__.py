@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyrpo import _native, _note
+from pyrpo.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from pyrpo.forest import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -25,6 +26,8 @@ _ESTIMATORS = {
         DecisionTreeRegressor,
         ExtraTreesClassifier,
         ExtraTreesRegressor,
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
         RandomForestClassifier,
         RandomForestRegressor,
     )

@@ -108,11 +108,72 @@ PARAMETERS: dict[str, tuple[str, str]] = {
 }
 
 
+# Of boosting, where it differs.
+BOOSTING: dict[str, tuple[str, str]] = {
+    "n_estimators": ("int", "Most rounds; of single targets, most trees an output."),
+    "loss": (
+        "str or callable",
+        'Classifiers: "auto" (logistic of labels and of two classes, softmax of more),\n'
+        '"logistic", "exponential", "softmax", "squared". Regressors: "squared", "absolute",\n'
+        '"huber". A callable ``loss(y, scores)`` gets blocks of rows and returns\n'
+        "``(value, gradient)`` or ``(value, gradient, curvature)``; an attribute ``start``, given\n"
+        "y, may return the constant scores.",
+    ),
+    "learning_rate": ("float", "Factor of every step, in (0, 1]."),
+    "projection": (
+        "str, object, array of shape (m, n_outputs) or None",
+        'What trees are grown on: "gaussian", "rademacher", "achlioptas", "sparse", "hadamard",\n'
+        '"subsample", drawn anew each round; "top", the outputs of largest gradient, and\n'
+        '"norm-sampling", outputs drawn by squared gradient; an object of `pyrpo.projection`, a\n'
+        "matrix, or None: all outputs.",
+    ),
+    "n_components": ("int or str", "Components of the projection, the paper's q."),
+    "relabel": (
+        "bool",
+        "Leaves hold all outputs (Algorithm 4); False: a tree has one component, and every output\n"
+        "takes its own multiple of it (Algorithm 3).",
+    ),
+    "leaf": (
+        '"auto", "newton" or "mean"',
+        '"newton": gradient over curvature by leaf and output; "mean": mean gradients, times a\n'
+        'step by output found by line search, as in the paper. "auto": "newton" with `relabel`.',
+    ),
+    "strategy": (
+        '"joint" or "single_target"',
+        "A model of its own for each output (the paper's st-gbrt, br-gbrt).",
+    ),
+    "max_features": ('"sqrt", "log2", int, float or None', "Features drawn at a node."),
+    "subsample": ("float", "Share of the rows a round sees, drawn without replacement."),
+    "l2": ("float", "Added to the curvature in Newton steps."),
+    "huber_quantile": ("float", "The delta of an output is this quantile of |y - median|."),
+    "max_bins": (
+        _INT_OR_NONE,
+        "Bins a feature is grouped into; None: every value is one (slow with many).",
+    ),
+    "early_stopping": ('bool or "auto"', '"auto", True: stop when the rows held out gain no more.'),
+    "validation_fraction": ("float", "Share of the rows held out for early stopping."),
+    "n_iter_no_change": ("int", "Rounds without a gain after which to stop."),
+    "scoring": (
+        '"loss", "lrap" or callable',
+        "What early stopping looks at; a callable gets y and predictions, larger is better.",
+    ),
+    "tol": ("float", "Relative gain that counts."),
+    "max_time": ("float or None", "Seconds after which no more rounds begin; not reproducible."),
+    "warm_start": ("bool", "Go on from the rounds of the last fit."),
+    "threshold": ("float or array", "Labels are predicted where their probability exceeds it."),
+    "class_weight": (
+        'dict, list of dicts, "balanced" or None',
+        "As in scikit-learn; of labels, a row's weight is the product over its labels.",
+    ),
+}
+
+
 def documented(cls: type) -> type:
     """Write the section on parameters out of the constructor's signature."""
+    known = PARAMETERS | (BOOSTING if "Boosting" in cls.__name__ else {})
     lines = []
     for name, parameter in list(inspect.signature(cls.__init__).parameters.items())[1:]:
-        kind, text = PARAMETERS[name]
+        kind, text = known[name]
         default = repr(parameter.default).replace("'", '"')
         lines += [f"{name} : {kind}, default={default}", indent(text, "    ")]
     cls.__doc__ = cls.__doc__.replace("    {parameters}", indent("\n".join(lines), "    "))

@@ -171,7 +171,7 @@ def regression_outputs(y: Any, sample_weight: Any, scale_kind: Any) -> tuple[Out
     return _complete(Outputs(Y, 1.0 / Y.shape[1]), weight, scale_kind), n_dims
 
 
-def _indicator(y: Any) -> Any:
+def label_indicator(y: Any) -> Any:
     """A CSR matrix of ones, or a dense array where entries are missing."""
     check_structure(y, "y")
     if sparse.issparse(y):
@@ -245,7 +245,7 @@ def classification_outputs(y: Any, sample_weight: Any, class_weight: Any, scale_
         y = y.to_numpy()
     indicator = sparse.issparse(y) or (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1)
     if indicator:
-        Y = _indicator(y)
+        Y = label_indicator(y)
         classes = np.arange(Y.shape[1])
     else:
         y = column_or_1d(y, warn=True)

@@ -10,7 +10,8 @@ import numpy as np
 from pyrpo import _growth, projection
 
 KEPT = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "threshold_",
-        "_indicator", "_y_ndim", "_seed", "tuning_", "convergence_")  # fmt: skip
+        "_indicator", "_y_ndim", "_seed", "tuning_", "convergence_", "_link",
+        "n_estimators_", "train_score_", "validation_score_")  # fmt: skip
 
 RECORDS = (_growth.Tuning, _growth.Convergence)
 

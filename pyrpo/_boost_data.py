@@ -1,0 +1,236 @@
+"""What boosting is given: outputs, weights of rows and entries, rows that are only watched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import type_of_target
+
+from pyrpo._inputs import (
+    canonical,
+    check_structure,
+    check_weight,
+    label_indicator,
+    label_weights,
+)
+
+
+@dataclass
+class BoostData:
+    """Outputs Y, dense or CSR and complete; what is missing has an entry weight of 0."""
+
+    Y: Any
+    weight: np.ndarray | None = None
+    entry_weight: np.ndarray | None = None
+    watched: np.ndarray | None = None  # rows that are not trained on
+    classes: bool = False  # one 1 in each row
+
+    @property
+    def rows(self) -> int:
+        return self.Y.shape[0]
+
+    @property
+    def outputs(self) -> int:
+        return self.Y.shape[1]
+
+    @property
+    def held_rows(self) -> np.ndarray:
+        """Numbers of the rows that are watched."""
+        return np.flatnonzero(self.watched)
+
+    @property
+    def held(self) -> BoostData:
+        """The rows that are watched, as data of their own."""
+        return self._take(self.held_rows)
+
+    def dense(self) -> np.ndarray:
+        """Y as an array, NaN where it is missing."""
+        Y = self.Y.toarray() if sparse.issparse(self.Y) else self.Y
+        missing = self.entry_weight is not None and (self.entry_weight == 0).any()
+        return np.where(self.entry_weight == 0, np.nan, Y) if missing else Y
+
+    def _take(self, rows: Any) -> BoostData:
+        def part(a):
+            return None if a is None else a[rows]
+
+        return replace(
+            self,
+            Y=self.Y[rows],
+            weight=part(self.weight),
+            entry_weight=part(self.entry_weight),
+            watched=part(self.watched),
+        )
+
+    def column(self, j: int) -> BoostData:
+        """One output."""
+        return replace(
+            self,
+            Y=self.Y[:, [j]],
+            entry_weight=None if self.entry_weight is None else self.entry_weight[:, [j]],
+        )
+
+    def hold(self, rows: np.ndarray) -> BoostData:
+        """Mark rows as watched."""
+        watched = np.zeros(self.rows, dtype=bool)
+        watched[rows] = True
+        return replace(self, watched=watched)
+
+    def choose(self, rng: np.random.Generator, share: float) -> np.ndarray:
+        """Rows to hold out; of classes, each its share."""
+        wanted = min(max(1, ceil(share * self.rows)), self.rows - 1)
+        order = rng.permutation(self.rows)
+        if not self.classes or self.outputs < 2:
+            return order[:wanted]
+        labels = self.Y.indices[order]
+        place = np.argsort(labels, kind="stable")
+        counts = np.bincount(labels, minlength=self.outputs)
+        rank = np.empty(self.rows, dtype=np.int64)
+        rank[place] = np.arange(self.rows) - np.repeat(np.cumsum(counts) - counts, counts)
+        relative = (rank + rng.random(self.outputs)[labels]) / counts[labels]
+        return order[np.argsort(relative, kind="stable")[:wanted]]
+
+    def stack(self, other: BoostData) -> BoostData:
+        """The rows of both, the other's watched."""
+        n, m = self.rows, other.rows
+
+        def joined(a, b, shape):
+            if a is None and b is None:
+                return None
+            a = np.ones((n, *shape)) if a is None else a
+            return np.concatenate([a, np.ones((m, *shape)) if b is None else b])
+
+        both_sparse = sparse.issparse(self.Y) and sparse.issparse(other.Y)
+        Y = (
+            sparse.vstack([self.Y, other.Y], format="csr")
+            if both_sparse
+            else np.vstack([a.toarray() if sparse.issparse(a) else a for a in (self.Y, other.Y)])
+        )
+        return replace(
+            self,
+            Y=Y,
+            weight=joined(self.weight, other.weight, ()),
+            entry_weight=joined(self.entry_weight, other.entry_weight, (self.outputs,)),
+            watched=np.arange(n + m) >= n,
+        )
+
+    def start(self, loss: Any) -> np.ndarray | None:
+        """Constant scores of a callable loss that knows its own; None: the library's."""
+        start = getattr(loss, "start", None)
+        return None if start is None else np.asarray(start(self.dense()), dtype=np.float64)
+
+    def block_loss(self, loss: Callable) -> Callable:
+        """A user's loss on blocks of rows: negative gradients and curvatures into the arrays.
+
+        ``loss(y, scores)`` returns ``(value, gradient)`` or ``(value, gradient, curvature)``, each
+        of the shape of the scores.
+        """
+
+        def fill(rows, scores, g, h):
+            y = self.Y[rows]
+            parts = loss(y.toarray() if sparse.issparse(y) else y, scores)
+            if len(parts) not in (2, 3):
+                raise ValueError(
+                    "loss must return (value, gradient) or (value, gradient, curvature), "
+                    f"got {len(parts)} parts"
+                )
+            gradient = np.asarray(parts[1])
+            if gradient.shape != scores.shape:
+                raise ValueError(
+                    f"loss: the gradient has shape {gradient.shape}, the scores {scores.shape}"
+                )
+            np.negative(gradient, out=g, casting="unsafe")
+            if h is not None:
+                h[:] = parts[2] if len(parts) == 3 else 1.0
+
+        return fill
+
+
+def _complete(Y: Any, weight: np.ndarray | None) -> BoostData:
+    """Missing entries and weights by entry become entry weights."""
+    by_entry = weight is not None and weight.ndim == 2
+    missing = None if sparse.issparse(Y) else np.isnan(Y)
+    entry = weight if by_entry else None
+    if missing is not None and missing.any():
+        entry = np.where(missing, 0.0, 1.0 if entry is None else entry)
+        Y = np.where(missing, 0.0, Y)
+    if entry is not None and (entry.sum(axis=0) == 0).any():
+        empty = int(np.flatnonzero(entry.sum(axis=0) == 0)[0])
+        raise ValueError(f"y: output {empty} is never observed (NaN or of weight 0 in every row)")
+    return BoostData(Y, None if by_entry else weight, entry)
+
+
+def regression_data(y: Any, sample_weight: Any) -> tuple[BoostData, int]:
+    """Data of a regressor, and the number of dimensions y came in."""
+    check_structure(y, "y")
+    ndim = 2
+    if sparse.issparse(y):
+        Y = canonical(check_array(y, accept_sparse="csr", dtype=np.float64, input_name="y"))
+    else:
+        Y = check_array(
+            y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
+        )
+        ndim = Y.ndim
+        Y = Y[:, None] if ndim == 1 else Y
+        if np.isnan(Y).all():
+            raise ValueError("Input y contains NaN only")
+        with np.errstate(over="ignore"):
+            if np.isinf(Y.astype(np.float32)).any():
+                raise ValueError("y must fit single precision, found values beyond 3.4e38")
+    return _complete(Y, check_weight(sample_weight, *Y.shape)), ndim
+
+
+def _class_columns(y: Any, known: np.ndarray | None):
+    """1-D classes as a CSR indicator."""
+    y = column_or_1d(y, warn=True)
+    check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    kind = type_of_target(y, input_name="y")
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(f"Unknown label type: {kind}. y must hold classes or be a label indicator")
+    classes, codes = np.unique(y, return_inverse=True)
+    if known is not None:
+        where = np.searchsorted(known, classes)
+        if (where == len(known)).any() or (
+            known[np.minimum(where, len(known) - 1)] != classes
+        ).any():
+            raise ValueError("eval_set: y holds classes that the training y does not")
+        classes, codes = known, where[codes]
+    starts = np.arange(len(y) + 1, dtype=np.int32)
+    ones = np.ones(len(y), dtype=np.float32)
+    Y = sparse.csr_array((ones, codes.astype(np.int32), starts), shape=(len(y), len(classes)))
+    return Y, classes, y
+
+
+def classification_data(
+    y: Any, sample_weight: Any, class_weight: Any, known: np.ndarray | None
+) -> tuple[BoostData, np.ndarray, bool]:
+    """Data of a classifier, its classes, and whether y was a label indicator."""
+    if isinstance(y, list | tuple):
+        y = np.asarray(y)
+    if hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    indicator = sparse.issparse(y) or (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1)
+    if indicator:
+        Y = label_indicator(y)
+        classes = np.arange(Y.shape[1])
+        weight = check_weight(sample_weight, *Y.shape)
+    else:
+        Y, classes, y = _class_columns(y, known)
+        weight = check_weight(sample_weight, Y.shape[0], 1)
+        weight = None if weight is None else weight.ravel()
+    if class_weight is not None:
+        if indicator:
+            rows = label_weights(class_weight, Y if sparse.issparse(Y) else np.nan_to_num(Y))
+        else:
+            rows = compute_sample_weight(class_weight, y)
+        by_entry = weight is not None and weight.ndim == 2
+        weight = rows if weight is None else weight * (rows[:, None] if by_entry else rows)
+    data = _complete(Y, weight)
+    data.classes = not indicator
+    return data, classes, indicator

@@ -1,0 +1,637 @@
+"""Gradient boosting of many outputs on random projections (Joly, Wehenkel and Geurts, 2017)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager, nullcontext
+from copy import copy
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from pyrpo import _note
+from pyrpo._boost_data import BoostData, classification_data, regression_data
+from pyrpo._docs import documented, store
+from pyrpo._inputs import check_X
+from pyrpo._native import Features, Projection, threads
+from pyrpo._native_boost import LEAVES, LOSSES, Boost
+from pyrpo._options import bin_count, count, feature_count, number, switch
+from pyrpo.metrics import label_ranking_average_precision
+from pyrpo.projection import resolve_projection
+
+__all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
+
+_SECONDS = 0.1  # of work between two looks at the clock and at early stopping
+_LOOK = 10  # rounds between two looks at a metric
+
+
+class BaseBoosting(MultiOutputMixin, BaseEstimator):
+    """Rounds of boosting until a number, a time or early stopping ends them."""
+
+    _losses: tuple[str, ...] = ()
+    _indicator: bool | None = None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    # ---- what subclasses differ in ----
+
+    def _read_y(self, y: Any, sample_weight: Any, *, reset: bool) -> BoostData:
+        raise NotImplementedError
+
+    def _score_held_out(self, data: BoostData, scores: np.ndarray) -> float:
+        raise NotImplementedError
+
+    # ---- fitting ----
+
+    def fit(self, X, y, sample_weight=None, *, eval_set=None):
+        """Boost. A call that fails or is interrupted leaves the estimator as it was.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            NaN means missing.
+        y : array of shape (n_samples,), or array or sparse matrix of shape (n_samples, n_outputs)
+            NaN means missing, except in 1-D classes: it gives no gradient.
+        sample_weight : array of shape (n_samples,) or (n_samples, n_outputs), default=None
+        eval_set : (X, y) or (X, y, sample_weight), default=None
+            What early stopping looks at, instead of a share of the training data.
+
+        Returns
+        -------
+        self
+        """
+        fitted = copy(self)
+        fitted._fit(X, y, sample_weight, eval_set)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> None:
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None"
+            )
+        earlier = self._forget() if self.warm_start else self._forget() and {}
+        X = check_X(self, X, reset=True)
+        data = self._read_y(y, sample_weight, reset=True)
+        if data.rows != X.shape[0]:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"X has {X.shape[0]}, y has {data.rows}"
+            )
+        options = self._options(data, X.shape[1])
+        stopping = self._stopping(eval_set)
+        self._seed = earlier.get("_seed_", None) or int(
+            check_random_state(self.random_state).randint(2**31 - 1)
+        )
+        options["seed"] = self._seed
+        projection = self._projection(data)
+        X, data = self._hold_out(X, data, stopping, eval_set)
+        features = Features(X, bin_count(self.max_bins), self.n_jobs)
+        run = Run(self, options, features, data, projection, stopping)
+        with self._bar() as told:
+            run.go(earlier, told)
+        run.finish()
+
+    def _forget(self) -> dict[str, Any]:
+        names = [n for n in vars(self) if n == "_model" or (n[-1] == "_" and n[0] != "_")]
+        earlier = {name: self.__dict__.pop(name) for name in names}
+        if "_model" in earlier:
+            earlier["_seed_"] = self._seed
+        return earlier
+
+    def _options(self, data: BoostData, p: int) -> dict[str, float]:
+        """Check every parameter; the library's options."""
+        n = data.rows
+        loss = self._loss_name(data)
+        if self.strategy not in ("joint", "single_target"):
+            raise ValueError(f"strategy must be 'joint' or 'single_target', got {self.strategy!r}")
+        relabel = switch(self.relabel, "relabel") or self.projection is None
+        leaf = ("newton" if relabel else "mean") if self.leaf == "auto" else self.leaf
+        if leaf not in LEAVES:
+            raise ValueError(f"leaf must be 'auto', 'newton' or 'mean', got {self.leaf!r}")
+        number(self.n_estimators, "n_estimators", 1, 10**9, whole=True)
+        if self.max_time is not None:
+            number(self.max_time, "max_time", 0.0)
+        if self.n_jobs is not None and not number(self.n_jobs, "n_jobs", -np.inf, whole=True):
+            raise ValueError("n_jobs must not be 0")
+        options = {
+            "loss": LOSSES.index(loss),
+            "leaf": LEAVES.index(leaf),
+            "relabel": int(relabel),
+            "learning_rate": number(self.learning_rate, "learning_rate", 1e-6, 1.0),
+            "subsample": number(self.subsample, "subsample", 1e-9, 1.0),
+            "l2": number(self.l2, "l2", 0.0),
+            "min_samples_split": count(self.min_samples_split, n, "min_samples_split", low=2),
+            "min_samples_leaf": count(self.min_samples_leaf, n, "min_samples_leaf"),
+            "max_features": feature_count(self.max_features, p),
+            "half": int(loss in ("logistic", "exponential", "softmax") and data.outputs >= 32),
+            "train_loss": 1,
+        }
+        if self.max_depth is not None:
+            options["max_depth"] = number(self.max_depth, "max_depth", 1, 10**9, whole=True)
+        if self.max_leaf_nodes is not None:
+            options["max_leaf_nodes"] = number(self.max_leaf_nodes, "max_leaf_nodes", 2, whole=True)
+        if loss == "huber":
+            options["huber_quantile"] = number(self.huber_quantile, "huber_quantile", 0.0, 1.0)
+        return options
+
+    def _loss_name(self, data: BoostData) -> str:
+        if callable(self.loss):
+            return "custom"
+        if self.loss not in self._losses:
+            raise ValueError(f"loss must be a callable or one of {self._losses}, got {self.loss!r}")
+        return self.loss
+
+    def _projection(self, data: BoostData) -> Projection | None:
+        if self.strategy == "single_target" or self.projection is None:
+            return None
+        if isinstance(self.projection, str) and self.projection in ("top", "norm-sampling"):
+            m = number(self.n_components, "n_components", 1, whole=True)
+            return Projection(self.projection.replace("-", "_"), int(m))
+        spec, target = resolve_projection(
+            self.projection, self.n_components, data.Y, seed=self._seed, shared=False
+        )
+        if target is not None:
+            raise ValueError(
+                f"projection={self.projection!r} looks at y once; boosting projects new gradients "
+                "each round and takes a name, an object of pyrpo.projection, or a matrix"
+            )
+        return spec
+
+    # ---- early stopping ----
+
+    def _stopping(self, eval_set: Any) -> bool:
+        if self.early_stopping not in (True, False, "auto"):
+            raise ValueError(
+                f"early_stopping must be a bool or 'auto', got {self.early_stopping!r}"
+            )
+        number(self.n_iter_no_change, "n_iter_no_change", 1, whole=True)
+        number(self.validation_fraction, "validation_fraction", 0.0, 1.0)
+        number(self.tol, "tol", 0.0)
+        if not (self.scoring in ("loss", "lrap") or callable(self.scoring)):
+            raise ValueError(f"scoring must be 'loss', 'lrap' or a callable, got {self.scoring!r}")
+        return bool(self.early_stopping) or eval_set is not None
+
+    def _hold_out(self, X: Any, data: BoostData, stopping: bool, eval_set: Any):
+        """Rows that are watched, not trained on: given ones, or a share drawn by row."""
+        if eval_set is not None:
+            if len(eval_set) not in (2, 3):
+                raise ValueError("eval_set must be (X, y) or (X, y, sample_weight)")
+            other = check_X(self, eval_set[0], reset=False)
+            more = self._read_y(eval_set[1], (*eval_set, None)[2], reset=False)
+            if more.rows != other.shape[0] or more.outputs != data.outputs:
+                raise ValueError(
+                    f"eval_set: X has {other.shape[0]} rows, y has {more.rows} of {more.outputs} "
+                    f"outputs; {data.outputs} outputs are wanted"
+                )
+            stack = sparse.vstack if sparse.issparse(X) or sparse.issparse(other) else np.vstack
+            return stack([X, other], **({"format": "csr"} if stack is sparse.vstack else {})), (
+                data.stack(more)
+            )
+        if not stopping:
+            return X, data
+        rng = np.random.default_rng(self._seed)
+        held = data.choose(rng, self.validation_fraction)
+        return X, data.hold(held)
+
+    @contextmanager
+    def _tqdm(self):
+        from tqdm.auto import tqdm
+
+        with tqdm(total=self.n_estimators, desc=type(self).__name__, unit="round") as bar:
+            yield lambda rounds: bar.update(rounds - bar.n)
+
+    def _bar(self):
+        return self._tqdm() if self.verbose else nullcontext(lambda rounds: None)
+
+    # ---- reading out ----
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self._model.predict(check_X(self, X, reset=False), self.n_jobs)
+
+    def apply(self, X) -> np.ndarray:
+        """Leaf of each row in each tree, by node number.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        leaves : ndarray of int64, shape (n_samples, n_trees)
+        """
+        check_is_fitted(self)
+        return self._model.apply(check_X(self, X, reset=False), self.n_jobs)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Mean decrease in impurity of each feature; they sum to 1.
+
+        The impurity is the variance of the projected gradients.
+        """
+        check_is_fitted(self)
+        return self._model.importances()
+
+    def save(self, path) -> None:
+        """Write the fitted estimator to a file that `pyrpo.load` and the C library read.
+
+        Parameters
+        ----------
+        path : path-like
+            An existing file is replaced.
+        """
+        check_is_fitted(self)
+        self._model.save(path, _note.write(self))
+
+
+class Run:
+    """One fit: rounds until something ends them, and what is known of each."""
+
+    def __init__(self, estimator, options, features, data, projection, stopping) -> None:
+        self.e, self.data, self.stopping = estimator, data, stopping
+        self.single = estimator.strategy == "single_target" and data.outputs > 1
+        loss = data.block_loss(estimator.loss) if callable(estimator.loss) else None
+        columns = [data.column(j) for j in range(data.outputs)] if self.single else [data]
+        self.boosts = [
+            Boost(
+                options,
+                features,
+                part.Y,
+                weight=part.weight,
+                entry_weight=part.entry_weight,
+                watched=part.watched,
+                start=part.start(estimator.loss),
+                projection=projection,
+                loss=loss,
+                n_jobs=estimator.n_jobs,
+            )
+            for part in columns
+        ]
+        self._by_loss = not self.stopping or (estimator.scoring == "loss" and loss is None)
+        self.best = [0] * len(self.boosts)
+        self.metric: list[tuple[int, float]] = []
+
+    def go(self, earlier: dict[str, Any], told: Callable[[int], Any]) -> None:
+        """Boost."""
+        if earlier:
+            self._take_over(earlier)
+        if not self.single:
+            self._until_done(0, self.e.n_jobs, told)
+            return
+        jobs = threads(self.e.n_jobs)
+        done = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
+            delayed(self._until_done)(j, 1, lambda rounds: None) for j in range(len(self.boosts))
+        )
+        for j, _ in enumerate(done):
+            told(int((j + 1) / len(self.boosts) * self.e.n_estimators))
+
+    def _take_over(self, earlier: dict[str, Any]) -> None:
+        model = earlier["_model"]
+        if self.single or model.n_outputs != self.boosts[0].n_outputs:
+            raise ValueError("warm_start goes on with strategy='joint' and as many outputs only")
+        if model.n_trees > self.e.n_estimators:
+            raise ValueError(
+                f"n_estimators={self.e.n_estimators} must be larger or equal to the "
+                f"{model.n_trees} rounds already run when warm_start=True"
+            )
+        self.boosts[0].resume(model, self.e.n_jobs)
+
+    def _until_done(self, j: int, n_jobs: int | None, told: Callable[[int], Any]) -> None:
+        boost, e = self.boosts[j], self.e
+        began, step = perf_counter(), 1 if self._by_loss else _LOOK
+        while boost.rounds < e.n_estimators:
+            now = perf_counter()
+            step = min(step, e.n_estimators - boost.rounds)
+            boost.run(step, n_jobs, progress=lambda done, total: None)
+            told(boost.rounds)
+            spent, elapsed = perf_counter() - now, perf_counter() - began
+            if self.stopping and self._has_stalled(j):
+                break
+            if e.max_time is not None and elapsed >= e.max_time:
+                break
+            if not self._by_loss:
+                step = _LOOK  # whatever the time: it decides what is seen
+                continue
+            step = max(1, min(2 * step, int(step * _SECONDS / max(spent, 1e-6)), 64))
+            if e.max_time is not None:
+                step = max(1, min(step, int((e.max_time - elapsed) / (spent / step + 1e-9))))
+        if not self.stopping:
+            self.best[j] = boost.rounds
+
+    def _has_stalled(self, j: int) -> bool:
+        """Note the best round; true once `n_iter_no_change` rounds have passed since."""
+        boost, e = self.boosts[j], self.e
+        if self._by_loss:
+            losses = boost.losses()[1]
+            first = int(np.flatnonzero(~np.isnan(losses))[0])
+            at, losses = np.arange(first, len(losses)), losses[first:]
+        else:
+            self.metric.append((boost.rounds, -self._metric(j)))
+            at, losses = (np.array(v) for v in zip(*self.metric, strict=True))
+        lowest = np.minimum.accumulate(losses)
+        better = losses[1:] < lowest[:-1] - e.tol * np.abs(lowest[:-1])
+        best = np.maximum.accumulate(
+            np.concatenate([[0], np.where(better, np.arange(1, len(losses)), 0)])
+        )
+        late = np.flatnonzero(at - at[best] >= e.n_iter_no_change)
+        self.best[j] = max(int(at[best[late[0] if len(late) else -1]]), 1)
+        return len(late) > 0
+
+    def _metric(self, j: int) -> float:
+        held = self.data.held
+        return self.e._score_held_out(held, self.boosts[j].scores(self.data.held_rows))
+
+    def finish(self) -> None:
+        """Keep the best rounds and what is known of all."""
+        e = self.e
+        if self.single:
+            e._model = Boost.join(self.boosts, self.best)
+            e.n_estimators_ = max(self.best)
+            return
+        boost, rounds = self.boosts[0], self.best[0]
+        e._model = boost.model(rounds)
+        e.n_estimators_ = rounds
+        train, watched = boost.losses()
+        e.train_score_ = train[:-1]
+        if self.stopping:
+            e.validation_score_ = watched
+
+
+@documented
+class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
+    """Gradient boosting for one or many real-valued outputs.
+
+    Each round grows one tree on a random projection of the gradient and labels its leaves with all
+    outputs. With ``projection=None`` this is the paper's Algorithm 2 (gbmort), with
+    ``relabel=False`` its Algorithm 3 (gbrt-rpo), otherwise Algorithm 4 (gbrt-relabel-rpo).
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    n_estimators_ : int
+        Rounds of the model.
+    train_score_ : ndarray of shape (n_rounds,)
+        Mean loss of the round's sample before each round.
+    validation_score_ : ndarray of shape (n_rounds + 1,)
+        Mean loss of the rows held out, from before the first round.
+    n_features_in_ : int
+    n_outputs_ : int
+    feature_importances_ : ndarray of shape (n_features_in_,)
+    """
+
+    _losses = ("squared", "absolute", "huber")
+
+    def __init__(
+        self,
+        n_estimators=1000,
+        *,
+        loss="squared",
+        learning_rate=0.1,
+        projection="gaussian",
+        n_components=1,
+        relabel=True,
+        leaf="auto",
+        strategy="joint",
+        max_depth=6,
+        max_leaf_nodes=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        max_features=None,
+        subsample=0.7,
+        l2=1.0,
+        huber_quantile=0.9,
+        max_bins=256,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        n_iter_no_change=30,
+        scoring="loss",
+        tol=0.0,
+        max_time=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        warm_start=False,
+    ):
+        store(self, locals())
+
+    def _read_y(self, y, sample_weight, *, reset):
+        data, ndim = regression_data(y, sample_weight)
+        if reset:
+            self._y_ndim, self.n_outputs_ = ndim, data.outputs
+        return data
+
+    def _score_held_out(self, data, scores):
+        if not callable(self.scoring):
+            raise ValueError("scoring='lrap' is for label indicators")
+        return float(self.scoring(data.dense(), scores))
+
+    def predict(self, X) -> np.ndarray:
+        """Outputs.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            NaN means missing.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        values = self._scores(X)
+        return values.ravel() if self._y_ndim == 1 else values
+
+
+@documented
+class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
+    """Gradient boosting for labels (an indicator matrix) and for classes.
+
+    Each round grows one tree on a random projection of the gradient and labels its leaves with all
+    outputs. With ``projection=None`` this is the paper's Algorithm 2 (gbmort), with
+    ``relabel=False`` its Algorithm 3 (gbrt-rpo), otherwise Algorithm 4 (gbrt-relabel-rpo).
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    n_estimators_ : int
+        Rounds of the model.
+    train_score_ : ndarray of shape (n_rounds,)
+        Mean loss of the round's sample before each round.
+    validation_score_ : ndarray of shape (n_rounds + 1,)
+        Mean loss of the rows held out, from before the first round.
+    classes_ : ndarray
+        Classes, or the labels' numbers.
+    n_features_in_ : int
+    n_outputs_ : int
+    feature_importances_ : ndarray of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from pyrpo import GradientBoostingClassifier
+    >>> X, Y = make_multilabel_classification(n_classes=20, random_state=0)
+    >>> boosting = GradientBoostingClassifier(n_estimators=50, random_state=0).fit(X, Y)
+    >>> boosting.predict_proba(X).shape
+    (100, 20)
+    """
+
+    _losses = ("auto", "logistic", "exponential", "softmax", "squared")
+
+    def __init__(
+        self,
+        n_estimators=1000,
+        *,
+        loss="auto",
+        learning_rate=0.1,
+        projection="gaussian",
+        n_components=1,
+        relabel=True,
+        leaf="auto",
+        strategy="joint",
+        max_depth=6,
+        max_leaf_nodes=None,
+        min_samples_split=2,
+        min_samples_leaf=1,
+        max_features=None,
+        subsample=0.7,
+        l2=1.0,
+        max_bins=256,
+        early_stopping="auto",
+        validation_fraction=0.1,
+        n_iter_no_change=30,
+        scoring="loss",
+        tol=0.0,
+        max_time=None,
+        class_weight=None,
+        threshold=0.5,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+        warm_start=False,
+    ):
+        store(self, locals())
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _read_y(self, y, sample_weight, *, reset):
+        known = None if reset else self.classes_
+        data, classes, indicator = classification_data(y, sample_weight, self.class_weight, known)
+        if reset:
+            self.classes_, self._indicator = classes, indicator
+            self.n_outputs_ = data.outputs if indicator else 1
+        elif indicator != self._indicator:
+            raise ValueError("eval_set: y must be of the kind of the training y")
+        if data.outputs == 2 and not indicator:
+            data = data.column(1)
+        if reset:
+            self._link = self._link_of(data)
+        return data
+
+    def _loss_name(self, data):
+        if self.loss == "auto":
+            return "logistic" if self._indicator or data.outputs == 1 else "softmax"
+        loss = super()._loss_name(data)
+        if loss == "softmax" and (self._indicator or data.outputs == 1):
+            raise ValueError("loss='softmax' is for three or more classes")
+        return loss
+
+    def _link_of(self, data: BoostData) -> str:
+        loss = self._loss_name(data)
+        return loss if loss in ("softmax", "squared") else "logistic"
+
+    def _score_held_out(self, data, scores):
+        if self.scoring == "lrap":
+            if not self._indicator:
+                raise ValueError("scoring='lrap' is for label indicators")
+            return label_ranking_average_precision(data.Y, scores, empty="drop")
+        return float(self.scoring(data.dense(), self._probabilities(scores)))
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        if self._link == "softmax":
+            return softmax(scores, axis=1)
+        return np.clip(scores, 0.0, 1.0) if self._link == "squared" else expit(scores)
+
+    def decision_function(self, X) -> np.ndarray:
+        """Scores: log-odds of the labels, or scores of the classes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) of two classes, else (n_samples, n_outputs)
+        """
+        scores = self._scores(X)
+        return scores.ravel() if not self._indicator and scores.shape[1] == 1 else scores
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Probabilities of the classes, or of each label to be present.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            NaN means missing.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+        """
+        p = self._probabilities(self._scores(X))
+        if not self._indicator and p.shape[1] == 1:
+            return np.hstack([1.0 - p, p]) if len(self.classes_) == 2 else np.ones_like(p)
+        return p
+
+    def predict_log_proba(self, X) -> np.ndarray:
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_p : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X) -> np.ndarray:
+        """Most probable class, or the labels whose probability exceeds the threshold.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or, of int64, (n_samples, n_labels)
+        """
+        p = self.predict_proba(X)
+        if self._indicator:
+            return (p > self.threshold).astype(np.int64)
+        return self.classes_[p.argmax(axis=1)]
