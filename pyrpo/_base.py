@@ -23,7 +23,6 @@ from pyrpo._inputs import (
 )
 from pyrpo._native import Matrix, Model
 from pyrpo._options import bin_count, check_criterion, tree_options
-from pyrpo._tree_view import Tree
 
 
 class BaseTrees(MultiOutputMixin, BaseEstimator):
@@ -131,7 +130,8 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
 
     def _forget(self) -> dict[str, Any]:
         """Drop and return what an earlier fit left."""
-        names = [n for n in vars(self) if n == "_model" or (n[-1] == "_" and n[0] != "_")]
+        hidden = ("_model", "_tree")
+        names = [n for n in vars(self) if n in hidden or (n[-1] == "_" and n[0] != "_")]
         return {name: self.__dict__.pop(name) for name in names}
 
     def _resume(self, earlier: dict[str, Any], options: dict[str, float]) -> bool:
@@ -388,9 +388,3 @@ class TreesClassifier(ClassifierMixin, BaseTrees):
         """
         index, p = self._call(Model.predict_topk, X, k)
         return (index if self._indicator else self.classes_[index]), p
-
-
-def tree_view(estimator: BaseTrees) -> Tree:
-    """A single tree's arrays, by scikit-learn's names."""
-    check_is_fitted(estimator)
-    return Tree(estimator._model, 0, estimator._indicator)
