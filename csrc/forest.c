@@ -34,6 +34,15 @@ void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *su
   }
 }
 
+void rpo_sample_weights(const int64_t *sampling, const double *weight, const double *sums,
+                        int64_t rows, double *out) {
+  if (sampling[2] > 0) {
+    rpo_bootstrap((uint64_t)sampling[0], (uint64_t)sampling[1], sampling[2], sums, rows, out);
+    return;
+  }
+  for (int64_t i = 0; i < rows; i++) out[i] = weight == NULL ? 1.0 : weight[i];
+}
+
 rpo_status rpo_weight_check(const double *weight, int64_t rows, rpo_error *err) {
   double total = 0.0;
   for (int64_t i = 0; i < rows; i++) {
@@ -107,12 +116,8 @@ static rpo_status worker_start(const fit *f, worker *w, rpo_error *err) {
 }
 
 static void tree_weights(const fit *f, int64_t number, const worker *w) {
-  int64_t const rows = f->features->rows;
-  if (f->draws == 0) {
-    for (int64_t i = 0; i < rows; i++) w->weight[i] = f->weight == NULL ? 1.0 : f->weight[i];
-    return;
-  }
-  rpo_bootstrap(f->grow.seed, (uint64_t)number, f->draws, f->sums, rows, w->weight);
+  int64_t const sampling[3] = {(int64_t)f->grow.seed, number, f->draws};
+  rpo_sample_weights(sampling, f->weight, f->sums, f->features->rows, w->weight);
   if (f->balance != RPO_BALANCE_NONE) {
     rpo_balance_sample(f->labels, f->balance, w->frequency, w->weight);
   }

@@ -8,6 +8,9 @@
  * of the weights (NULL: all equal). */
 void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *sums, int64_t rows,
                    double *counts);
+/* Weights of the rows in a tree's sample; `sampling` is its seed, number and draws (0: all rows). */
+void rpo_sample_weights(const int64_t *sampling, const double *weight, const double *sums,
+                        int64_t rows, double *out);
 /* Refuses weights that are negative, not finite or all zero. */
 rpo_status rpo_weight_check(const double *weight, int64_t rows, rpo_error *err);
 /* Running sums of weights, NULL in *out when all are equal. */

@@ -1,4 +1,4 @@
-/* Trees from the inside: nodes that rows reach, flat arrays, values, importances. */
+/* Trees from the inside: nodes that rows reach, flat arrays, values. */
 #include <string.h>
 
 #include "mem.h"
@@ -271,50 +271,4 @@ done:
   rpo_delete(weight);
   rpo_delete(sum);
   return status;
-}
-
-/* Weighted decrease of impurity by feature, in the sample each tree was grown on; a tree's decreases
- * sum to 1. */
-rpo_status rpo_forest_importances(const rpo_forest *m, double *out, rpo_error *err) {
-  if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
-  int64_t most = 0;
-  for (int64_t t = 0; t < m->trees; t++) {
-    int64_t const inner = m->inner_start[t + 1] - m->inner_start[t];
-    most = inner > most ? inner : most;
-  }
-  const rpo_array *const grown = m->sample_weight.data ? &m->sample_weight : &m->leaf_weight;
-  double *const weight = rpo_new(most, 8), *const own = rpo_new(m->inputs, 8);
-  if (weight == NULL || own == NULL) {
-    rpo_delete(weight);
-    rpo_delete(own);
-    return rpo_fail_memory(err, "importances");
-  }
-  memset(out, 0, (size_t)m->inputs * sizeof *out);
-  for (int64_t t = 0; t < m->trees; t++) {
-    int64_t const first = m->inner_start[t];
-    double total = 0.0;
-    memset(own, 0, (size_t)m->inputs * sizeof *own);
-    for (int64_t n = m->inner_start[t + 1] - first - 1; n >= 0; n--) {
-      double below = 0.0;
-      weight[n] = 0.0;
-      for (int c = 0; c < 2; c++) {
-        int64_t const child = rpo_array_whole(c == 0 ? &m->left : &m->right, first + n);
-        int64_t const leaf = m->leaf_start[t] + ~child;
-        double const w = child >= 0 ? weight[child] : rpo_array_number(grown, leaf);
-        weight[n] += w;
-        below += w * (child >= 0 ? rpo_array_number(&m->impurity, first + child)
-                                 : rpo_array_number(&m->leaf_impurity, leaf));
-      }
-      double const gain = weight[n] * rpo_array_number(&m->impurity, first + n) - below;
-      own[rpo_array_whole(&m->feature, first + n)] += gain;
-      total += gain;
-    }
-    for (int64_t j = 0; j < m->inputs && total > 0.0; j++) out[j] += own[j] / total;
-  }
-  double sum = 0.0;
-  for (int64_t j = 0; j < m->inputs; j++) sum += out[j];
-  for (int64_t j = 0; j < m->inputs && sum > 0.0; j++) out[j] /= sum;
-  rpo_delete(weight);
-  rpo_delete(own);
-  return RPO_OK;
 }

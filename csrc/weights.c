@@ -164,19 +164,9 @@ static rpo_status fill_tree(const rpo_forest *m, int64_t t, const int32_t *leaf,
   return RPO_OK;
 }
 
-/* Weights of the training rows in one tree, as at the fit. */
-static void tree_weights(const rpo_forest *m, int64_t t, const double *weight, const double *sums,
-                         double *out) {
-  const int64_t *const sampling = m->sampling + 3 * t; /* seed, number, draws */
-  if (sampling[2] > 0 && m->sample_weight.data == NULL) {
-    rpo_bootstrap((uint64_t)sampling[0], (uint64_t)sampling[1], sampling[2], sums, m->rows, out);
-    return;
-  }
-  for (int64_t i = 0; i < m->rows; i++) out[i] = weight == NULL ? 1.0 : weight[i];
-}
-
 rpo_status rpo_leaf_rows_new(const rpo_forest *m, const rpo_matrix *X, const double *weight,
                              const rpo_control *control, rpo_leaf_rows **out, rpo_error *err) {
+  static const int64_t all[3] = {0, 0, 0}; /* leaves hold all rows: no draws */
   rpo_reading r;
   rpo_leaf_rows *s = NULL;
   double *sums = NULL, *in_tree = NULL, *sum = NULL;
@@ -202,7 +192,8 @@ rpo_status rpo_leaf_rows_new(const rpo_forest *m, const rpo_matrix *X, const dou
   }
   RPO_GOTO(rpo_all_leaves(&r, control, leaf, err));
   for (int64_t t = 0; t < m->trees; t++) {
-    tree_weights(m, t, weight, sums, in_tree);
+    rpo_sample_weights(m->sample_weight.data != NULL ? all : m->sampling + 3 * t, weight, sums,
+                       m->rows, in_tree);
     RPO_GOTO(fill_tree(m, t, leaf + t * m->rows, in_tree, s, used, sum, err));
   }
   *out = s;

@@ -299,6 +299,14 @@ RPO_API rpo_status rpo_forest_weights(const rpo_forest *forest, const rpo_leaf_r
                                       rpo_error *err);
 /* Mean decrease in impurity by feature, each tree scaled to sum 1: inputs numbers. */
 RPO_API rpo_status rpo_forest_importances(const rpo_forest *forest, double *out, rpo_error *err);
+/* The same in the variance of other outputs than those the splits were found on, above all of the
+ * original ones (dense or CSR) where trees were grown on projections. X and weight are those of the
+ * fit, which is checked: each tree's sample is drawn again. Not for samples weighed by
+ * RPO_OPT_BALANCE. Takes each row's outputs about log(rows) times a tree. */
+RPO_API rpo_status rpo_forest_importances_on(const rpo_forest *forest, const rpo_matrix *X,
+                                             const rpo_matrix *target, const double *weight,
+                                             const rpo_control *control, double *out,
+                                             rpo_error *err);
 
 /* One tree as flat arrays, nodes in preorder; any pointer may be NULL. */
 typedef struct rpo_tree_arrays {

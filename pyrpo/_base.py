@@ -23,7 +23,6 @@ from pyrpo._inputs import (
 )
 from pyrpo._native import Matrix, Model
 from pyrpo._options import bin_count, check_criterion, tree_options
-from pyrpo._tree_view import Tree
 
 
 class BaseTrees(MultiOutputMixin, BaseEstimator):
@@ -131,7 +130,8 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
 
     def _forget(self) -> dict[str, Any]:
         """Drop and return what an earlier fit left."""
-        names = [n for n in vars(self) if n == "_model" or (n[-1] == "_" and n[0] != "_")]
+        hidden = ("_model", "_tree")
+        names = [n for n in vars(self) if n in hidden or (n[-1] == "_" and n[0] != "_")]
         return {name: self.__dict__.pop(name) for name in names}
 
     def _resume(self, earlier: dict[str, Any], options: dict[str, float]) -> bool:
@@ -191,8 +191,7 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
                 "X_fit is None, but the leaves of this model are kept as a table of values, the "
                 "smaller form: their training samples are found again from X_fit, the X of fit"
             )
-        kind = getattr(self, "class_weight", None)
-        if isinstance(kind, str) and kind == "balanced_subsample":
+        if self._weighs_samples():
             raise ValueError(
                 "class_weight='balanced_subsample' weighs each tree's samples by their classes, "
                 "which X_fit does not tell: weights need a model that keeps training samples"
@@ -214,14 +213,56 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
                 f"must have its factor): {error}"
             ) from error
 
+    def _weighs_samples(self) -> bool:
+        """Whether each tree's sample has weights of its own, which are not drawn again."""
+        kind = getattr(self, "class_weight", None)
+        return isinstance(kind, str) and kind == "balanced_subsample"
+
     @property
     def feature_importances_(self) -> np.ndarray:
         """Mean decrease in impurity of each feature; they sum to 1.
 
-        Under a projection the impurity is the projected outputs' variance.
+        Under a projection the impurity is the projected outputs' variance; `importances` is in
+        that of the outputs themselves.
         """
         check_is_fitted(self)
         return self._model.importances()
+
+    def importances(self, X, y, sample_weight=None) -> np.ndarray:
+        """Mean decrease in variance of the outputs `y`, projected or not; they sum to 1.
+
+        The training data go down the trees again, each tree's sample as it was drawn. Without a
+        projection, and with the y of `fit`, these are `feature_importances_`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_training_samples, n_features)
+            The X of `fit`. Data that do not agree with the leaves are refused.
+        y : array of shape (n_training_samples,), or array or sparse matrix of shape \
+                (n_training_samples, n_outputs)
+            The y of `fit`; or some of its columns, or other outputs, to ask about these.
+        sample_weight : array of shape (n_training_samples,) or (n_training_samples, n_outputs), \
+                default=None
+            The weights of `fit`.
+
+        Returns
+        -------
+        importances : ndarray of shape (n_features_in_,)
+        """
+        check_is_fitted(self)
+        if self._weighs_samples():
+            raise ValueError(
+                "class_weight='balanced_subsample' weighs each tree's samples by their classes and "
+                "importances cannot draw them again"
+            )
+        X = check_X(self, X, reset=False)
+        outputs = copy(self)._read_y(y, sample_weight)
+        for name, rows in (("X", X.shape[0]), ("y", outputs.Y.shape[0])):
+            if rows != self._model.n_rows:
+                raise ValueError(
+                    f"{name} has {rows} rows, the model was fitted to {self._model.n_rows}"
+                )
+        return self._model.importances_on(X, outputs.views()[0], outputs.weight, self.n_jobs)
 
     # ---- keeping ----
 
@@ -388,9 +429,3 @@ class TreesClassifier(ClassifierMixin, BaseTrees):
         """
         index, p = self._call(Model.predict_topk, X, k)
         return (index if self._indicator else self.classes_[index]), p
-
-
-def tree_view(estimator: BaseTrees) -> Tree:
-    """A single tree's arrays, by scikit-learn's names."""
-    check_is_fitted(estimator)
-    return Tree(estimator._model, 0, estimator._indicator)

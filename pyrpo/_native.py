@@ -508,6 +508,20 @@ class Model:
         _check(lib.rpo_forest_importances, self.handle, _out("double", out))
         return out
 
+    def importances_on(
+        self, X: Any, target: Matrix, weight: np.ndarray | None, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Mean decrease in variance of any outputs, in the samples of the fit."""
+        view, out = Matrix(X), np.empty(self.n_inputs)
+        weight = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+        pointer = ffi.NULL if weight is None else ffi.from_buffer("double[]", weight)
+        with control(n_jobs) as c:
+            _check(
+                lib.rpo_forest_importances_on,
+                *(self.handle, view.struct, target.struct, pointer, c, _out("double", out)),
+            )
+        return out
+
     def tree(self, index: int) -> dict[str, np.ndarray]:
         """One tree as flat arrays, nodes in preorder."""
         nodes = lib.rpo_forest_tree_nodes(self.handle, index)

@@ -10,21 +10,23 @@ from pyrpo._native import Model
 
 
 class Tree:
-    """One grown tree, by scikit-learn's names; arrays are read-only and made when asked for.
+    """The tree of a model that has one, by scikit-learn's names.
 
-    Nodes are numbered in preorder; ``-1`` and ``-2`` mark leaves as they do there. The model itself
-    is far smaller than these arrays.
+    Nodes are numbered in preorder; ``-1`` and ``-2`` mark leaves as they do there. The arrays are
+    read-only, made when first asked for, and kept. They are no views of the model, which is far
+    smaller: it has inner nodes and leaves apart, in numbers of 1 to 4 bytes, and no numbers of
+    what follows from others. A pickle leaves them out.
     """
 
-    def __init__(self, model: Model, index: int, criterion_classes: bool) -> None:
-        self._model, self._index, self._binary_values = model, index, criterion_classes
+    def __init__(self, model: Model, indicator: bool | None) -> None:
+        self.model, self._indicator = model, indicator
+
+    def __reduce__(self):
+        return Tree, (self.model, self._indicator)
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = self._model.tree(self._index)
-        for array in arrays.values():
-            array.flags.writeable = False
-        return arrays
+        return {name: _read_only(array) for name, array in self.model.tree(0).items()}
 
     @property
     def node_count(self) -> int:
@@ -54,12 +56,12 @@ class Tree:
     @property
     def n_features(self) -> int:
         """Number of inputs."""
-        return self._model.n_inputs
+        return self.model.n_inputs
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
-        return self._model.n_outputs
+        return self.model.n_outputs
 
     @property
     def children_left(self) -> np.ndarray:
@@ -108,9 +110,14 @@ class Tree:
         (nodes, outputs, 1) of regressors, (nodes, 1, classes) of classifiers of 1-D classes,
         (nodes, labels, 2), absent and present, of label indicators.
         """
-        value = self._model.tree_values(self._index)
-        if self._binary_values is None:
-            return value[:, :, None]
-        if self._binary_values:
-            return np.stack([1.0 - value, value], axis=2)
-        return value[:, None, :]
+        value = self.model.tree_values(0)
+        if self._indicator is None:
+            return _read_only(value[:, :, None])
+        if self._indicator:
+            return _read_only(np.stack([1.0 - value, value], axis=2))
+        return _read_only(value[:, None, :])
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array

@@ -6,8 +6,9 @@ from contextlib import nullcontext
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
-from pyrpo._base import BaseTrees, TreesClassifier, TreesRegressor, tree_view
+from pyrpo._base import BaseTrees, TreesClassifier, TreesRegressor
 from pyrpo._docs import documented, store
 from pyrpo._native import Model
 from pyrpo._tree_view import Tree
@@ -28,8 +29,12 @@ class BaseTree(BaseTrees):
 
     @property
     def tree_(self) -> Tree:
-        """The tree's arrays, by scikit-learn's names."""
-        return tree_view(self)
+        """The tree's arrays, by scikit-learn's names; made once, and kept with the estimator."""
+        check_is_fitted(self)
+        kept = vars(self).get("_tree")
+        if kept is None or kept.model is not self._model:
+            kept = self._tree = Tree(self._model, self._indicator)
+        return kept
 
     def get_depth(self) -> int:
         """Depth of the deepest leaf."""

@@ -230,6 +230,7 @@ typedef enum call {
   LEAF_ROWS,
   AGREEMENT,
   IMPORTANCES,
+  IMPORTANCES_ON,
   TREE,
   VALUES,
   PICK,
@@ -276,6 +277,8 @@ static rpo_status read_once(reader *r, rpo_forest **made, rpo_error *err) {
       for (int64_t i = 0; i < X.rows; i++) r->rows[i] = i;
       return rpo_forest_agreement(f, &X, &Y, r->rows, r->p->weight, NULL, r->real, err);
     case IMPORTANCES: return rpo_forest_importances(f, r->real, err);
+    case IMPORTANCES_ON:
+      return rpo_forest_importances_on(f, &X, &Y, r->p->weight, NULL, r->real, err);
     case TREE: return rpo_forest_tree(f, 0, &arrays, err);
     case VALUES: return rpo_forest_tree_values(f, 0, r->real, err);
     case PICK: return rpo_forest_pick(&f, 1, pick, 2, made, err);
@@ -322,7 +325,8 @@ static void reading(void) {
       r.which = (call)which;
       if (r.which == WEIGHTS && !rpo_forest_has_rows(f)) continue;
       if (r.which == OOB && problem_get(&p, RPO_OPT_BOOTSTRAP, 0) < 1.0) continue;
-      if (r.which == LEAF_ROWS && number == BALANCED) continue; /* refused: Y is not at hand */
+      int const redraws = r.which == LEAF_ROWS || r.which == IMPORTANCES_ON;
+      if (redraws && number == BALANCED) continue; /* refused: Y is not at hand */
       if (r.which == AGREEMENT && (p.fallback != NULL || number == TABLE_SPARSE)) continue;
       mini_context("case %d, call %d", number, which);
       until_it_succeeds(try_read, &r);

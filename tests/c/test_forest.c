@@ -252,6 +252,9 @@ static void bad_arguments_are_refused(void) {
   CHECK_EQUAL(rpo_forest_tree_nodes(forest, 1), -1);
   CHECK_EQUAL(rpo_forest_tree_nodes(NULL, 0), -1);
   REFUSED("forest", rpo_forest_importances(NULL, out, &err));
+  p.x.v[4] = 0.5;
+  REFUSED("target", rpo_forest_importances_on(forest, &X, NULL, NULL, NULL, out, &err));
+  REFUSED("not those of the fit", rpo_forest_importances_on(forest, &X, &Y, NULL, NULL, out, &err));
   rpo_options_set(options, RPO_OPT_LABEL_RATIO, 1, NULL);
   rpo_forest *other = NULL;
   REFUSED("label_ratio", FIT(&Y, NULL, NULL, NULL, &other));

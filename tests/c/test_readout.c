@@ -271,6 +271,9 @@ static void importances_by_hand(void) {
       sum += got[j];
     }
     CHECK_NEAR(sum, 1.0, 1e-12);
+    rpo_matrix const X = problem_x(&p), Y = problem_y(&p);
+    CHECK_EQUAL(rpo_forest_importances_on(f, &X, &Y, p.weight, NULL, got, NULL), RPO_OK);
+    for (int j = 0; j < 5; j++) CHECK_NEAR(got[j], expected[j], 1e-5); /* kept in floats */
     rpo_forest_free(f);
     problem_free(&p);
   }

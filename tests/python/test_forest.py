@@ -618,6 +618,24 @@ def test_tree_arrays():
     assert classes.value.shape == (classes.node_count, 1, 2)
 
 
+def test_tree_arrays_are_kept():
+    X, Y = data()
+    estimator = pyrpo.DecisionTreeClassifier(random_state=0).fit(X, Y)
+    size = len(pickle.dumps(estimator))
+    tree = estimator.tree_
+    assert estimator.tree_ is tree
+    for name in ("feature", "threshold", "children_left", "impurity", "value"):
+        assert getattr(tree, name) is getattr(tree, name)
+        assert not getattr(tree, name).flags.writeable
+    assert len(pickle.dumps(estimator)) < size + 200
+    other = pickle.loads(pickle.dumps(estimator))
+    assert other.tree_.model is other._model
+    np.testing.assert_array_equal(other.tree_.value, tree.value)
+    estimator.set_params(max_depth=1).fit(X, Y)
+    assert estimator.tree_.node_count == 3 < tree.node_count
+    assert copy.deepcopy(estimator).tree_.node_count == 3
+
+
 def test_importances_under_a_projection_point_at_the_inputs_that_matter():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 10))

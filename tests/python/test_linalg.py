@@ -3,7 +3,6 @@
 import os
 import warnings
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pytest
@@ -387,14 +386,3 @@ def test_trials_and_ratios_of_the_paper(name, k, trials, ratio):
     assert abs(np.mean([s.n_trials for s in subsets]) - trials[0]) < 2 * trials[1]
     assert np.mean([s.ratio for s in subsets]) < ratio + 0.02
     assert all(s.full_rank for s in subsets)
-
-
-def test_delicious_takes_a_moment():
-    """Table 5: 11.6 s there."""
-    Y = label_matrix("delicious-train.arff.gz")
-    times = []
-    for _ in range(5):
-        start = process_time()
-        column_subset(Y, 98, random_state=0, n_jobs=1)
-        times.append(process_time() - start)
-    assert min(times) < 0.3
