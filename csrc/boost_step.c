@@ -45,7 +45,7 @@ static void go_on(line *l, double slope, double curvature) {
   } else {
     l->high = l->at;
   }
-  if (l->low >= l->far || l->high - l->low <= 1e-6 * l->high) {
+  if (l->low >= l->far || (isfinite(l->high) && l->high - l->low <= 1e-6 * l->high)) {
     l->done = 1;
     return;
   }
