@@ -449,17 +449,17 @@ def test_section_3_3_1(kind, rng):
     y = np.sin(X[:, 0]) + X[:, 1] ** 2 + rng.normal(size=n) / 10
     scale = np.ones(d) if kind == "identical" else np.array([1.0, 2.0, -3.0, 0.5])
     Y = y[:, None] * scale + (0 if kind == "identical" else np.arange(d))
-    options = dict(
-        n_estimators=15,
-        learning_rate=0.3,
-        leaf="mean",
-        subsample=1.0,
-        early_stopping=False,
-        max_bins=None,
-        l2=0.0,
-        max_depth=3,
-        random_state=0,
-    )
+    options = {
+        "n_estimators": 15,
+        "learning_rate": 0.3,
+        "leaf": "mean",
+        "subsample": 1.0,
+        "early_stopping": False,
+        "max_bins": None,
+        "l2": 0.0,
+        "max_depth": 3,
+        "random_state": 0,
+    }
     single = GradientBoostingRegressor(strategy="single_target", **options).fit(X, Y).predict(X)
     two = GradientBoostingRegressor(projection=None, **options).fit(X, Y).predict(X)
     three = GradientBoostingRegressor(relabel=False, **options).fit(X, Y).predict(X)
@@ -472,7 +472,7 @@ def test_section_3_3_1(kind, rng):
 def test_single_target_is_each_output_alone(rng):
     X = rng.normal(size=(120, 4))
     Y = rng.normal(size=(120, 3)) + X[:, :3]
-    options = dict(n_estimators=12, early_stopping=False, subsample=1.0, random_state=3)
+    options = {"n_estimators": 12, "early_stopping": False, "subsample": 1.0, "random_state": 3}
     joint = GradientBoostingRegressor(strategy="single_target", **options).fit(X, Y)
     for j in range(3):
         own = GradientBoostingRegressor(projection=None, **options).fit(X, Y[:, j])
