@@ -4,9 +4,11 @@
 
 #include "mem.h"
 
-static rpo_status check_compressed(const rpo_matrix *a, const char *name, rpo_error *err) {
-  int64_t const major = a->format == RPO_CSR ? a->rows : a->cols;
-  int64_t const minor = a->format == RPO_CSR ? a->cols : a->rows;
+static int64_t major_of(const rpo_matrix *a) { return a->format == RPO_CSR ? a->rows : a->cols; }
+static int64_t minor_of(const rpo_matrix *a) { return a->format == RPO_CSR ? a->cols : a->rows; }
+
+static rpo_status check_offsets(const rpo_matrix *a, const char *name, rpo_error *err) {
+  int64_t const major = major_of(a);
   if (a->index != RPO_I32 && a->index != RPO_I64) {
     return rpo_fail(err, RPO_EINVAL, "%s: unknown index type %d", name, (int)a->index);
   }
@@ -19,10 +21,37 @@ static rpo_status check_compressed(const rpo_matrix *a, const char *name, rpo_er
                       (long long)i);
     }
   }
-  int64_t const stored = rpo_ptr_at(a, major);
-  if (stored > 0 && a->indices == NULL) {
+  if (rpo_ptr_at(a, major) > 0 && a->indices == NULL) {
     return rpo_fail(err, RPO_EINVAL, "%s: indices are missing", name);
   }
+  return RPO_OK;
+}
+
+static int within(const void *indices, int32_t index, int64_t count, int64_t bound) {
+  int bad = 0;
+  if (index == RPO_I32) {
+    const int32_t *const j = indices;
+    for (int64_t e = 0; e < count; e++) bad |= (uint32_t)j[e] >= (uint32_t)bound;
+  } else {
+    const int64_t *const j = indices;
+    for (int64_t e = 0; e < count; e++) bad |= (uint64_t)j[e] >= (uint64_t)bound;
+  }
+  return !bad;
+}
+
+static rpo_status check_range(const rpo_matrix *a, const char *name, rpo_error *err) {
+  int64_t const minor = minor_of(a), stored = rpo_ptr_at(a, major_of(a));
+  if (within(a->indices, a->index, stored, minor)) return RPO_OK;
+  int64_t e = 0;
+  while (within((const char *)a->indices + e * (a->index == RPO_I32 ? 4 : 8), a->index, 1, minor)) {
+    e++;
+  }
+  return rpo_fail(err, RPO_EINVAL, "%s: index %lld is outside 0 .. %lld", name,
+                  (long long)rpo_index_at(a->indices, a->index, e), (long long)(minor - 1));
+}
+
+static rpo_status check_distinct(const rpo_matrix *a, const char *name, rpo_error *err) {
+  int64_t const major = major_of(a), minor = minor_of(a);
   int64_t *const seen = rpo_new(minor, (int64_t)sizeof *seen);
   if (seen == NULL) return rpo_fail_memory(err, name);
   for (int64_t j = 0; j < minor; j++) seen[j] = -1;
@@ -30,11 +59,6 @@ static rpo_status check_compressed(const rpo_matrix *a, const char *name, rpo_er
   for (int64_t i = 0; i < major && status == RPO_OK; i++) {
     for (int64_t e = rpo_ptr_at(a, i); e < rpo_ptr_at(a, i + 1); e++) {
       int64_t const j = rpo_index_at(a->indices, a->index, e);
-      if (j < 0 || j >= minor) {
-        status = rpo_fail(err, RPO_EINVAL, "%s: index %lld is outside 0 .. %lld", name,
-                          (long long)j, (long long)(minor - 1));
-        break;
-      }
       if (seen[j] == i) {
         status = rpo_fail(err, RPO_EINVAL, "%s: index %lld occurs twice in %s %lld", name,
                           (long long)j, a->format == RPO_CSR ? "row" : "column", (long long)i);
@@ -47,7 +71,7 @@ static rpo_status check_compressed(const rpo_matrix *a, const char *name, rpo_er
   return status;
 }
 
-rpo_status rpo_matrix_check(const rpo_matrix *a, const char *name, rpo_error *err) {
+rpo_status rpo_matrix_check_bounds(const rpo_matrix *a, const char *name, rpo_error *err) {
   if (a == NULL) return rpo_fail(err, RPO_EINVAL, "%s is NULL", name);
   if (a->rows < 1 || a->cols < 1) {
     return rpo_fail(err, RPO_EINVAL,
@@ -68,7 +92,13 @@ rpo_status rpo_matrix_check(const rpo_matrix *a, const char *name, rpo_error *er
   if (a->format != RPO_CSR && a->format != RPO_CSC) {
     return rpo_fail(err, RPO_EINVAL, "%s: unknown format %d", name, (int)a->format);
   }
-  return check_compressed(a, name, err);
+  RPO_TRY(check_offsets(a, name, err));
+  return check_range(a, name, err);
+}
+
+rpo_status rpo_matrix_check(const rpo_matrix *a, const char *name, rpo_error *err) {
+  RPO_TRY(rpo_matrix_check_bounds(a, name, err));
+  return a->format == RPO_DENSE ? RPO_OK : check_distinct(a, name, err);
 }
 
 static rpo_status bad_value(rpo_error *err, const char *name, double value, int allow_nan) {

@@ -22,6 +22,8 @@ static inline int64_t rpo_ptr_at(const rpo_matrix *a, int64_t i) {
 
 /* Shape, format, offsets and indices of a matrix; `name` is how messages call it. */
 rpo_status rpo_matrix_check(const rpo_matrix *a, const char *name, rpo_error *err);
+/* The same, but an index may occur twice in a row: a fast look for what only walks the entries. */
+rpo_status rpo_matrix_check_bounds(const rpo_matrix *a, const char *name, rpo_error *err);
 /* All stored values finite (or NaN where `allow_nan`). */
 rpo_status rpo_matrix_check_values(const rpo_matrix *a, const char *name, int allow_nan,
                                    rpo_error *err);

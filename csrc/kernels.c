@@ -74,11 +74,37 @@ static void count_passed(const double *x, int64_t n, const double *step, int64_t
   }
 }
 
+#define REAL double
+#define INDEX int32_t
+#define TAG f64_i32
+#include "loop_sparse.h"
+#define REAL double
+#define INDEX int64_t
+#define TAG f64_i64
+#include "loop_sparse.h"
+#define REAL float
+#define INDEX int32_t
+#define TAG f32_i32
+#include "loop_sparse.h"
+#define REAL float
+#define INDEX int64_t
+#define TAG f32_i64
+#include "loop_sparse.h"
+
+static void multiply(const rpo_product *p, int64_t from, int64_t to, int64_t col, int64_t end) {
+  int const wide = p->a->index == RPO_I64;
+  if (p->dtype == RPO_F64) {
+    (wide ? multiply_f64_i64 : multiply_f64_i32)(p, from, to, col, end);
+  } else {
+    (wide ? multiply_f32_i64 : multiply_f32_i32)(p, from, to, col, end);
+  }
+}
+
 #define NAME_(isa) rpo_kernels_##isa
 #define NAME(isa) NAME_(isa)
 #define TEXT_(isa) #isa
 #define TEXT(isa) TEXT_(isa)
 
 extern const rpo_kernels NAME(RPO_ISA);
-const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA),  HAVE_LANES,  grow,
-                                   leaves_of_rows, add_columns, count_passed};
+const rpo_kernels NAME(RPO_ISA) = {TEXT(RPO_ISA), HAVE_LANES,   grow,    leaves_of_rows,
+                                   add_columns,   count_passed, multiply};

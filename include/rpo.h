@@ -1,7 +1,8 @@
 /* rpo.h: the public interface of librpo, trees and forests for very many outputs.
  *
  * How to read this file, top to bottom: status and errors, matrices (views of your memory),
- * options, features (X, encoded once), projections (of Y), forests, metrics of scores.
+ * options, features (X, encoded once), projections (of Y), forests, metrics of scores, products of
+ * sparse and dense matrices.
  *
  * Conventions. Every function that can fail returns an rpo_status and, when `err` is not NULL,
  * fills it with a sentence that names the argument at fault. A failed call makes no handle and has
@@ -340,6 +341,26 @@ RPO_API rpo_status rpo_scores_reaching(const rpo_matrix *scores, const double *t
 RPO_API rpo_status rpo_scores_topk(const rpo_matrix *scores, int64_t k, const rpo_control *control,
                                    int64_t *out_index, double *out_score, int64_t *out_ties,
                                    rpo_error *err);
+
+/* ---- Products of a sparse and a dense matrix --------------------------------------------------- */
+
+/* A is n x p, CSR; B dense, its rows' numbers next to each other, of any row stride; out, row after
+ * row, of B's number type, which A's values (unless all are 1) share, and apart from B in memory. D is
+ * the diagonal matrix of `weight`, n finite numbers, NULL: ones. No copy of A is made, an index may
+ * occur twice in a row, numbers that are not finite spread as they do in sums. */
+
+/* out = D A B: B is p x width, out n x width. */
+RPO_API rpo_status rpo_sparse_product(const rpo_matrix *A, const double *weight,
+                                      const rpo_matrix *B, const rpo_control *control, void *out,
+                                      rpo_error *err);
+/* out = A' D B: B is n x width, out p x width. */
+RPO_API rpo_status rpo_sparse_transposed_product(const rpo_matrix *A, const double *weight,
+                                                 const rpo_matrix *B, const rpo_control *control,
+                                                 void *out, rpo_error *err);
+/* out = A' D A B in one pass over A, without the n x width array between: B and out are p x width. */
+RPO_API rpo_status rpo_sparse_gram_product(const rpo_matrix *A, const double *weight,
+                                           const rpo_matrix *B, const rpo_control *control,
+                                           void *out, rpo_error *err);
 
 #ifdef __cplusplus
 }

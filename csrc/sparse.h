@@ -1,0 +1,23 @@
+/* Products of a CSR matrix and a dense one, as the kernels see them. */
+#ifndef RPO_SPARSE_H
+#define RPO_SPARSE_H
+#include "rpo.h"
+
+enum {
+  RPO_TIMES,      /* out = diag(w) A B */
+  RPO_TRANSPOSED, /* out = A' diag(w) B */
+  RPO_GRAM        /* out = A' diag(w) A B */
+};
+
+typedef struct rpo_product {
+  int kind;
+  const rpo_matrix *a;  /* CSR */
+  const double *weight; /* by row of a; NULL: ones */
+  int dtype;            /* of the values of a, of b and of out: rpo_dtype */
+  const void *b;        /* dense */
+  int64_t b_stride;     /* numbers from row to row */
+  void *out;
+  int64_t out_stride;
+  int ahead; /* 1: fetch rows of b or out before they are needed */
+} rpo_product;
+#endif

@@ -1,0 +1,41 @@
+"""The library's products of sparse and dense matrices: with `_native`, all that touches cffi."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyrpo._native import Matrix, _address, _check, control, ffi, lib
+
+_FUNCTIONS = {
+    "product": lib.rpo_sparse_product,
+    "t_product": lib.rpo_sparse_transposed_product,
+    "gram_product": lib.rpo_sparse_gram_product,
+}
+
+
+def multiply(
+    kind: str,
+    A: Any,
+    Z: np.ndarray,
+    weights: np.ndarray | None = None,
+    n_jobs: int | None = None,
+    *,
+    ones: bool = False,
+) -> np.ndarray:
+    """Product of a CSR matrix A with Z, of the same float type; `ones`: A's values are all 1."""
+    rows = A.shape[0 if kind == "product" else 1]
+    out = np.empty((rows, Z.shape[1]), dtype=Z.dtype)
+    if 0 in A.shape or 0 in Z.shape:
+        out[:] = 0
+        return out
+    if weights is None:
+        pointer = ffi.NULL
+    else:
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        pointer = ffi.from_buffer("double[]", weights)
+    a, z = Matrix(A, ones=ones), Matrix(Z)
+    with control(n_jobs) as c:
+        _check(_FUNCTIONS[kind], a.struct, pointer, z.struct, c, _address(out))
+    return out
