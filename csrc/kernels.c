@@ -91,12 +91,12 @@ static void count_passed(const double *x, int64_t n, const double *step, int64_t
 #define TAG f32_i64
 #include "loop_sparse.h"
 
-static void multiply(const rpo_product *p, int64_t from, int64_t to, int64_t col, int64_t end) {
-  int const wide = p->a->index == RPO_I64;
+static void multiply(const rpo_product *p, int64_t from, int64_t to, int64_t width) {
+  int const far = p->a->index == RPO_I64;
   if (p->dtype == RPO_F64) {
-    (wide ? multiply_f64_i64 : multiply_f64_i32)(p, from, to, col, end);
+    (far ? multiply_f64_i64 : multiply_f64_i32)(p, from, to, width);
   } else {
-    (wide ? multiply_f32_i64 : multiply_f32_i32)(p, from, to, col, end);
+    (far ? multiply_f32_i64 : multiply_f32_i32)(p, from, to, width);
   }
 }
 

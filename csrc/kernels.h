@@ -45,8 +45,8 @@ typedef struct rpo_kernels {
   /* By step, how many of n scores are at least as large. */
   void (*count_passed)(const double *x, int64_t n, const double *step, int64_t steps,
                        int64_t *count);
-  /* Columns col .. end of a product, as far as rows from .. to of the sparse matrix contribute. */
-  void (*multiply)(const rpo_product *product, int64_t from, int64_t to, int64_t col, int64_t end);
+  /* The first columns of a product, as far as rows from .. to of the sparse matrix contribute. */
+  void (*multiply)(const rpo_product *product, int64_t from, int64_t to, int64_t width);
 } rpo_kernels;
 
 const rpo_kernels *rpo_kernels_pick(void);

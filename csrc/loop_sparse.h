@@ -25,11 +25,10 @@ typedef struct OF_TYPE(entries) {
   const REAL *value;
   int64_t step; /* 0: all values are the one at value */
   int64_t count;
-  int64_t ahead; /* entries behind these whose dense rows may be fetched early */
+  int64_t ahead, listed; /* the dense row so many entries ahead is fetched, if it is below listed */
+  int64_t fetched;       /* columns of it: all with the first chunk, then none */
   REAL weight;
 } OF_TYPE(entries);
-
-enum { OF_TYPE(AHEAD) = 4 }; /* entries */
 
 #if defined(__GNUC__)
 #define FETCH(address, write) __builtin_prefetch((address), (write), 3)
@@ -37,11 +36,12 @@ enum { OF_TYPE(AHEAD) = 4 }; /* entries */
 #define FETCH(address, write) (void)(address)
 #endif
 
-ALWAYS_INLINE void OF_TYPE(fetch)(const OF_TYPE(entries) * r, int64_t e, const REAL *b,
-                                  int64_t stride, int lines, int write) {
-  if (e + OF_TYPE(AHEAD) >= r->ahead) return;
-  const REAL *const row = b + r->index[e + OF_TYPE(AHEAD)] * stride;
-  for (int v = 0; v < lines; v++) FETCH(row + v * LINE, write);
+/* Asks for the whole dense row of an entry to come. */
+ALWAYS_INLINE void OF_TYPE(fetch)(const OF_TYPE(entries) * r, int64_t e, const REAL *dense,
+                                  int64_t stride, int write) {
+  if (e + r->ahead >= r->listed) return;
+  const REAL *const row = dense + r->index[e + r->ahead] * stride;
+  for (int64_t c = 0; c < r->fetched; c += LINE) FETCH(row + c, write);
 }
 
 /* `lines` lines of columns at b and out; every constant argument is one where this is inlined. */
@@ -56,7 +56,7 @@ ALWAYS_INLINE void OF_TYPE(wide)(int kind, int lines, int ahead, const OF_TYPE(e
     for (int64_t e = 0; e < r->count; e++) {
       REAL const value = r->value[e * r->step];
       const REAL *const z = b + r->index[e] * b_stride;
-      if (ahead) OF_TYPE(fetch)(r, e, b, b_stride, lines, 0);
+      if (ahead && r->fetched > 0) OF_TYPE(fetch)(r, e, b, b_stride, 0);
       for (int v = 0; v < lines; v++) sum[v] += value * *(const line *)(z + v * LINE);
     }
   }
@@ -68,7 +68,7 @@ ALWAYS_INLINE void OF_TYPE(wide)(int kind, int lines, int ahead, const OF_TYPE(e
   for (int64_t e = 0; e < r->count; e++) {
     REAL const value = r->value[e * r->step];
     REAL *const z = out + r->index[e] * out_stride;
-    if (ahead) OF_TYPE(fetch)(r, e, out, out_stride, lines, 1);
+    if (ahead && r->fetched > 0) OF_TYPE(fetch)(r, e, out, out_stride, 1);
     for (int v = 0; v < lines; v++) *(line *)(z + v * LINE) += value * sum[v];
   }
 }
@@ -97,12 +97,11 @@ ALWAYS_INLINE void OF_TYPE(narrow)(int kind, int width, const OF_TYPE(entries) *
   }
 }
 
-/* Cuts the columns col .. end into chunks. */
-ALWAYS_INLINE void OF_TYPE(row)(int kind, int ahead, const rpo_product *p,
-                                const OF_TYPE(entries) * r, int64_t i, int64_t col, int64_t end) {
-  const REAL *b = (const REAL *)p->b + col;
-  REAL *out = (REAL *)p->out + col;
-  int64_t left = end - col;
+/* Cuts the columns into chunks. */
+ALWAYS_INLINE void OF_TYPE(row)(int kind, int ahead, const rpo_product *p, OF_TYPE(entries) * r,
+                                int64_t i, int64_t left) {
+  const REAL *b = p->b;
+  REAL *out = p->out;
   if (kind == RPO_TRANSPOSED) b += i * p->b_stride;
   if (kind == RPO_TIMES) out += i * p->out_stride;
 #define WIDE(lines)                                                           \
@@ -111,6 +110,7 @@ ALWAYS_INLINE void OF_TYPE(row)(int kind, int ahead, const rpo_product *p,
     b += (lines) * LINE;                                                      \
     out += (lines) * LINE;                                                    \
     left -= (lines) * LINE;                                                   \
+    r->fetched = 0;                                                           \
   }
 #define NARROW(width)                                                    \
   if (left >= (width)) {                                                 \
@@ -132,7 +132,7 @@ ALWAYS_INLINE void OF_TYPE(row)(int kind, int ahead, const rpo_product *p,
 }
 
 ALWAYS_INLINE void OF_TYPE(rows)(int kind, int ahead, const rpo_product *p, int64_t from,
-                                 int64_t to, int64_t col, int64_t end) {
+                                 int64_t to, int64_t width) {
   static const REAL one = 1;
   const INDEX *const start = p->a->indptr, *const index = p->a->indices;
   const REAL *const value = p->a->data;
@@ -142,21 +142,22 @@ ALWAYS_INLINE void OF_TYPE(rows)(int kind, int ahead, const rpo_product *p, int6
     r.step = value != NULL;
     r.value = value != NULL ? value + start[i] : &one;
     r.count = start[i + 1] - start[i];
-    r.ahead = start[to] - start[i];
+    r.ahead = p->ahead;
+    r.listed = start[to] - start[i];
+    r.fetched = ahead ? width : 0;
     r.weight = p->weight == NULL ? (REAL)1 : (REAL)p->weight[i];
-    OF_TYPE(row)(kind, ahead, p, &r, i, col, end);
+    OF_TYPE(row)(kind, ahead, p, &r, i, width);
   }
 }
 
-static void OF_TYPE(multiply)(const rpo_product *p, int64_t from, int64_t to, int64_t col,
-                              int64_t end) {
-  switch (2 * p->kind + p->ahead) {
-    case 2 * RPO_TIMES: OF_TYPE(rows)(RPO_TIMES, 0, p, from, to, col, end); break;
-    case 2 * RPO_TIMES + 1: OF_TYPE(rows)(RPO_TIMES, 1, p, from, to, col, end); break;
-    case 2 * RPO_TRANSPOSED: OF_TYPE(rows)(RPO_TRANSPOSED, 0, p, from, to, col, end); break;
-    case 2 * RPO_TRANSPOSED + 1: OF_TYPE(rows)(RPO_TRANSPOSED, 1, p, from, to, col, end); break;
-    case 2 * RPO_GRAM: OF_TYPE(rows)(RPO_GRAM, 0, p, from, to, col, end); break;
-    default: OF_TYPE(rows)(RPO_GRAM, 1, p, from, to, col, end);
+static void OF_TYPE(multiply)(const rpo_product *p, int64_t from, int64_t to, int64_t width) {
+  switch (2 * p->kind + (p->ahead > 0)) {
+    case 2 * RPO_TIMES: OF_TYPE(rows)(RPO_TIMES, 0, p, from, to, width); break;
+    case 2 * RPO_TIMES + 1: OF_TYPE(rows)(RPO_TIMES, 1, p, from, to, width); break;
+    case 2 * RPO_TRANSPOSED: OF_TYPE(rows)(RPO_TRANSPOSED, 0, p, from, to, width); break;
+    case 2 * RPO_TRANSPOSED + 1: OF_TYPE(rows)(RPO_TRANSPOSED, 1, p, from, to, width); break;
+    case 2 * RPO_GRAM: OF_TYPE(rows)(RPO_GRAM, 0, p, from, to, width); break;
+    default: OF_TYPE(rows)(RPO_GRAM, 1, p, from, to, width);
   }
 }
 

@@ -7,33 +7,51 @@
 
 #include "array.h"
 #include "kernels.h"
+#include "mem.h"
 #include "par.h"
 
 enum {
   LINE_BYTES = 64,
-  STEP_WORK = 1 << 18, /* multiplications between two looks at the clock, roughly */
-  NEAR_BYTES = 1 << 19 /* a dense panel of this size stays in a near cache */
+  STEP_WORK = 1 << 18,    /* multiplications between two looks at the clock, roughly */
+  NEAR_BYTES = 1 << 19,   /* dense panels of this size stay in a core's own cache */
+  SHARED_BYTES = 1 << 23, /* and these in the cache that cores share */
+  LEAST_LINES = 4         /* of a panel that is not narrow for the sake of threads */
 };
 
 typedef struct products {
   rpo_product p;
   const rpo_kernels *kernels;
   int64_t rows, inner, width; /* of A; dense rows that entries point to; columns of the result */
+  int64_t size;               /* bytes of a number */
   int64_t step;               /* rows of A at a time */
-  int64_t unit;               /* columns in a cache line */
-  int64_t panels;
+  int64_t panels;             /* that the columns are cut into */
+  int copy_b, copy_out;       /* panels of these are laid out anew, on whole cache lines */
 } products;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-static int64_t size_of(int32_t dtype) { return dtype == RPO_F32 ? 4 : 8; }
-
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Where panel number i begins: whole cache lines, as even as they go. */
+static int64_t lines_of(const products *s, int64_t width) {
+  return ceil_div(width * s->size, LINE_BYTES);
+}
+
+/* Column where panel number i begins: whole cache lines, as even as they go. */
 static int64_t panel_start(const products *s, int64_t i) {
-  int64_t const lines = ceil_div(s->width, s->unit);
-  return smaller(lines * i / s->panels * s->unit, s->width);
+  return smaller(lines_of(s, s->width) * i / s->panels * (LINE_BYTES / s->size), s->width);
+}
+
+/* Columns from .. to of B on whole cache lines, zeros behind them; NULL: no memory. */
+static void *copy_of_b(const products *s, int64_t from, int64_t to) {
+  int64_t const bytes = (to - from) * s->size, line_bytes = lines_of(s, to - from) * LINE_BYTES;
+  char *const copy = rpo_new(s->inner, line_bytes);
+  if (copy == NULL) return NULL;
+  for (int64_t i = 0; i < s->inner; i++) {
+    char *const row = copy + i * line_bytes;
+    memcpy(row, (const char *)s->p.b + (i * s->p.b_stride + from) * s->size, (size_t)bytes);
+    memset(row + bytes, 0, (size_t)(line_bytes - bytes));
+  }
+  return copy;
 }
 
 static rpo_status times_task(void *context, int64_t task, int thread, rpo_job *job,
@@ -42,23 +60,51 @@ static rpo_status times_task(void *context, int64_t task, int thread, rpo_job *j
   (void)thread;
   (void)job;
   (void)err;
-  s->kernels->multiply(&s->p, task * s->step, smaller((task + 1) * s->step, s->rows), 0, s->width);
+  s->kernels->multiply(&s->p, task * s->step, smaller((task + 1) * s->step, s->rows), s->width);
   return RPO_OK;
 }
 
+/* Adds up `width` columns of A'B or A'A B, all rows of A. */
+static rpo_status add_rows(const products *s, const rpo_product *p, int64_t width, int thread,
+                           rpo_job *job, rpo_error *err) {
+  for (int64_t row = 0; row < s->rows; row += s->step) {
+    if (rpo_poll(job, thread)) return rpo_fail(err, RPO_ECANCELED, "cancelled");
+    s->kernels->multiply(p, row, smaller(row + s->step, s->rows), width);
+  }
+  return RPO_OK;
+}
+
+/* Threads add to panels of their own, not to neighbouring columns of one array: there the processor
+ * would fetch lines of one thread for the other, and both would wait. */
 static rpo_status panel_task(void *context, int64_t task, int thread, rpo_job *job,
                              rpo_error *err) {
   const products *const s = context;
-  int64_t const from = panel_start(s, task), to = panel_start(s, task + 1);
-  int64_t const size = size_of(s->p.dtype);
-  for (int64_t i = 0; i < s->inner; i++) {
-    memset((char *)s->p.out + (i * s->p.out_stride + from) * size, 0, (size_t)((to - from) * size));
+  int64_t const from = panel_start(s, task), to = panel_start(s, task + 1),
+                bytes = (to - from) * s->size;
+  int64_t const line_bytes = lines_of(s, to - from) * LINE_BYTES, out_bytes = s->width * s->size;
+  char *const own_out = s->copy_out ? rpo_new_zero(s->inner, line_bytes) : NULL;
+  char *const own_b = s->copy_b ? copy_of_b(s, from, to) : NULL;
+  char *const out = (char *)s->p.out + from * s->size;
+  rpo_product p = s->p;
+  rpo_status status;
+  if ((s->copy_out && own_out == NULL) || (s->copy_b && own_b == NULL)) {
+    status = rpo_fail_memory(err, "columns of the product");
+    goto done;
   }
-  for (int64_t row = 0; row < s->rows; row += s->step) {
-    if (rpo_poll(job, thread)) return rpo_fail(err, RPO_ECANCELED, "cancelled");
-    s->kernels->multiply(&s->p, row, smaller(row + s->step, s->rows), from, to);
-  }
-  return RPO_OK;
+  p.b = own_b != NULL ? own_b : (const char *)s->p.b + from * s->size;
+  if (own_b != NULL) p.b_stride = line_bytes / s->size;
+  p.out = own_out != NULL ? own_out : out;
+  if (own_out != NULL) p.out_stride = line_bytes / s->size;
+  for (int64_t i = 0; own_out == NULL && i < s->inner; i++)
+    memset(out + i * out_bytes, 0, (size_t)bytes);
+  RPO_GOTO(add_rows(s, &p, own_b != NULL && own_out != NULL ? line_bytes / s->size : to - from,
+                    thread, job, err));
+  for (int64_t i = 0; own_out != NULL && i < s->inner; i++)
+    memcpy(out + i * out_bytes, own_out + i * line_bytes, (size_t)bytes);
+done:
+  rpo_delete(own_b);
+  rpo_delete(own_out);
+  return status;
 }
 
 static rpo_status check(int kind, const rpo_matrix *A, const double *weight, const rpo_matrix *B,
@@ -87,18 +133,36 @@ static rpo_status check(int kind, const rpo_matrix *A, const double *weight, con
   return RPO_OK;
 }
 
+/* How the work is cut: none of it changes a bit of the result. */
 static void plan(products *s, const rpo_control *control) {
-  int64_t const stored = rpo_ptr_at(s->p.a, s->rows), size = size_of(s->p.dtype);
-  int64_t const row_work = (stored / s->rows + 1) * s->width;
-  int64_t const dense = s->inner * s->width * size * (s->p.kind == RPO_GRAM ? 2 : 1);
-  s->step = 1 + STEP_WORK / row_work;
-  s->unit = LINE_BYTES / size;
+  int64_t const stored = rpo_ptr_at(s->p.a, s->rows), lines = lines_of(s, s->width);
+  int64_t const bytes = s->inner * lines * LINE_BYTES;
+  int64_t const aligned =
+      (uintptr_t)s->p.b % LINE_BYTES == 0 && s->p.b_stride * s->size % LINE_BYTES == 0;
+  int const pays = stored >= 4 * s->inner && bytes <= SHARED_BYTES;
+  s->step = 1 + STEP_WORK / ((stored / s->rows + 1) * s->width);
   s->panels = 1;
-  s->p.ahead = dense > NEAR_BYTES;
-  if (s->p.kind != RPO_TIMES) {
-    int64_t const lines = ceil_div(s->width, s->unit);
-    s->panels = rpo_threads(control, lines);
+  s->p.ahead = bytes > NEAR_BYTES ? 1 + FETCHED_LINES / lines : 0;
+  if (s->p.kind == RPO_TIMES) {
+    s->copy_b = pays && !aligned;
+    return;
   }
+  int64_t const threads = rpo_threads(control, lines);
+  s->panels = threads;
+  s->copy_out = pays;
+  s->copy_b = pays && s->p.kind == RPO_GRAM;
+}
+
+static rpo_status times(products *s, const rpo_control *control, rpo_error *err) {
+  void *const own_b = s->copy_b ? copy_of_b(s, 0, s->width) : NULL;
+  if (s->copy_b && own_b == NULL) return rpo_fail_memory(err, "a copy of B");
+  if (own_b != NULL) {
+    s->p.b = own_b;
+    s->p.b_stride = lines_of(s, s->width) * LINE_BYTES / s->size;
+  }
+  rpo_status const status = rpo_run(control, ceil_div(s->rows, s->step), times_task, s, err);
+  rpo_delete(own_b);
+  return status;
 }
 
 static rpo_status multiply(int kind, const rpo_matrix *A, const double *weight, const rpo_matrix *B,
@@ -114,15 +178,14 @@ static rpo_status multiply(int kind, const rpo_matrix *A, const double *weight, 
   s.p.a = A;
   s.p.weight = weight;
   s.p.dtype = B->dtype;
+  s.size = B->dtype == RPO_F32 ? 4 : 8;
   s.p.b = B->data;
   s.p.b_stride = B->row_stride;
   s.p.out = out;
   s.p.out_stride = B->cols;
   plan(&s, control);
-  if (kind == RPO_TIMES) {
-    return rpo_run(control, ceil_div(s.rows, s.step), times_task, &s, err);
-  }
-  return rpo_run(control, s.panels, panel_task, &s, err);
+  return kind == RPO_TIMES ? times(&s, control, err)
+                           : rpo_run(control, s.panels, panel_task, &s, err);
 }
 
 rpo_status rpo_sparse_product(const rpo_matrix *A, const double *weight, const rpo_matrix *B,

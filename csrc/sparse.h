@@ -18,6 +18,6 @@ typedef struct rpo_product {
   int64_t b_stride;     /* numbers from row to row */
   void *out;
   int64_t out_stride;
-  int ahead; /* 1: fetch rows of b or out before they are needed */
+  int64_t ahead; /* entries by which rows of b or out are fetched before their turn; 0: not */
 } rpo_product;
 #endif
