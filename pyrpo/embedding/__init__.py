@@ -8,13 +8,19 @@ Transformations: `Rembrandt`, `PLST`, `CPLST`, `CompressedSensing`, `CompressedL
 of labels: `MLCSSP`, `KernelMLCSSP`, `MOPLMS`. `BinaryRelevance` leaves Y as it is.
 """
 
+from pyrpo.embedding._compressed_labeling import CompressedLabeling
+from pyrpo.embedding._compressed_sensing import CompressedSensing
 from pyrpo.embedding._identity import BinaryRelevance
+from pyrpo.embedding._moplms import MOPLMS
 from pyrpo.embedding._principal import CPLST, PLST
 from pyrpo.embedding._rembrandt import Rembrandt
 
 __all__ = [
     "CPLST",
+    "MOPLMS",
     "PLST",
     "BinaryRelevance",
+    "CompressedLabeling",
+    "CompressedSensing",
     "Rembrandt",
 ]
