@@ -15,7 +15,7 @@ enum {
   STEP_WORK = 1 << 18,    /* multiplications between two looks at the clock, roughly */
   NEAR_BYTES = 1 << 19,   /* dense panels of this size stay in a core's own cache */
   SHARED_BYTES = 1 << 23, /* and these in the cache that cores share */
-  LEAST_LINES = 4         /* of a panel that is not narrow for the sake of threads */
+  FETCHED_LINES = 32      /* on their way from memory at a time, roughly */
 };
 
 typedef struct products {
