@@ -41,16 +41,19 @@ static int64_t panel_start(const products *s, int64_t i) {
   return smaller(lines_of(s, s->width) * i / s->panels * (LINE_BYTES / s->size), s->width);
 }
 
+static void copy_rows(char *to, int64_t to_stride, const char *from, int64_t from_stride,
+                      int64_t bytes, int64_t rows) {
+  for (int64_t i = 0; i < rows; i++)
+    memcpy(to + i * to_stride, from + i * from_stride, (size_t)bytes);
+}
+
 /* Columns from .. to of B on whole cache lines, zeros behind them; NULL: no memory. */
 static void *copy_of_b(const products *s, int64_t from, int64_t to) {
-  int64_t const bytes = (to - from) * s->size, line_bytes = lines_of(s, to - from) * LINE_BYTES;
-  char *const copy = rpo_new(s->inner, line_bytes);
+  int64_t const line_bytes = lines_of(s, to - from) * LINE_BYTES;
+  char *const copy = rpo_new_zero(s->inner, line_bytes);
   if (copy == NULL) return NULL;
-  for (int64_t i = 0; i < s->inner; i++) {
-    char *const row = copy + i * line_bytes;
-    memcpy(row, (const char *)s->p.b + (i * s->p.b_stride + from) * s->size, (size_t)bytes);
-    memset(row + bytes, 0, (size_t)(line_bytes - bytes));
-  }
+  copy_rows(copy, line_bytes, (const char *)s->p.b + from * s->size, s->p.b_stride * s->size,
+            (to - from) * s->size, s->inner);
   return copy;
 }
 
@@ -79,11 +82,11 @@ static rpo_status add_rows(const products *s, const rpo_product *p, int64_t widt
 static rpo_status panel_task(void *context, int64_t task, int thread, rpo_job *job,
                              rpo_error *err) {
   const products *const s = context;
-  int64_t const from = panel_start(s, task), to = panel_start(s, task + 1),
-                bytes = (to - from) * s->size;
-  int64_t const line_bytes = lines_of(s, to - from) * LINE_BYTES, out_bytes = s->width * s->size;
+  int64_t const from = panel_start(s, task), width = panel_start(s, task + 1) - from;
+  int64_t const line_bytes = lines_of(s, width) * LINE_BYTES, bytes = width * s->size;
+  int64_t const out_bytes = s->p.out_stride * s->size;
   char *const own_out = s->copy_out ? rpo_new_zero(s->inner, line_bytes) : NULL;
-  char *const own_b = s->copy_b ? copy_of_b(s, from, to) : NULL;
+  char *const own_b = s->copy_b ? copy_of_b(s, from, from + width) : NULL;
   char *const out = (char *)s->p.out + from * s->size;
   rpo_product p = s->p;
   rpo_status status;
@@ -92,15 +95,15 @@ static rpo_status panel_task(void *context, int64_t task, int thread, rpo_job *j
     goto done;
   }
   p.b = own_b != NULL ? own_b : (const char *)s->p.b + from * s->size;
-  if (own_b != NULL) p.b_stride = line_bytes / s->size;
   p.out = own_out != NULL ? own_out : out;
+  if (own_b != NULL) p.b_stride = line_bytes / s->size;
   if (own_out != NULL) p.out_stride = line_bytes / s->size;
-  for (int64_t i = 0; own_out == NULL && i < s->inner; i++)
-    memset(out + i * out_bytes, 0, (size_t)bytes);
-  RPO_GOTO(add_rows(s, &p, own_b != NULL && own_out != NULL ? line_bytes / s->size : to - from,
-                    thread, job, err));
-  for (int64_t i = 0; own_out != NULL && i < s->inner; i++)
-    memcpy(out + i * out_bytes, own_out + i * line_bytes, (size_t)bytes);
+  if (own_out == NULL) {
+    for (int64_t i = 0; i < s->inner; i++) memset(out + i * out_bytes, 0, (size_t)bytes);
+  }
+  int const whole_lines = own_b != NULL && own_out != NULL;
+  RPO_GOTO(add_rows(s, &p, whole_lines ? line_bytes / s->size : width, thread, job, err));
+  if (own_out != NULL) copy_rows(out, out_bytes, own_out, line_bytes, bytes, s->inner);
 done:
   rpo_delete(own_b);
   rpo_delete(own_out);
@@ -126,6 +129,10 @@ static rpo_status check(int kind, const rpo_matrix *A, const double *weight, con
     return rpo_fail(err, RPO_EINVAL, "B must have %lld rows, got %lld", (long long)rows,
                     (long long)B->rows);
   }
+  if (A->cols > INT64_MAX / (8 * B->cols + LINE_BYTES)) {
+    return rpo_fail(err, RPO_ENOMEM, "%lld x %lld numbers do not fit the machine",
+                    (long long)A->cols, (long long)B->cols);
+  }
   if (weight != NULL) {
     rpo_matrix const w = {A->rows, 1, RPO_DENSE, RPO_F64, RPO_I32, 0, weight, 1, 1, NULL, NULL};
     RPO_TRY(rpo_matrix_check_values(&w, "weight", 0, err));
@@ -140,7 +147,8 @@ static void plan(products *s, const rpo_control *control) {
   int64_t const aligned =
       (uintptr_t)s->p.b % LINE_BYTES == 0 && s->p.b_stride * s->size % LINE_BYTES == 0;
   int const pays = stored >= 4 * s->inner && bytes <= SHARED_BYTES;
-  s->step = 1 + STEP_WORK / ((stored / s->rows + 1) * s->width);
+  double const row_work = ((double)stored / (double)s->rows + 1.0) * (double)s->width;
+  s->step = 1 + (int64_t)(STEP_WORK / row_work);
   s->panels = 1;
   s->p.ahead = bytes > NEAR_BYTES ? 1 + FETCHED_LINES / lines : 0;
   if (s->p.kind == RPO_TIMES) {

@@ -377,6 +377,41 @@ static void scoring(void) {
   table_free(&y);
 }
 
+/* ---- Products ---- */
+
+typedef struct factors {
+  rpo_matrix A, B;
+  int which;
+} factors;
+
+static rpo_status try_product(void *context, rpo_error *err) {
+  const factors *const f = context;
+  double out[60 * 20];
+  for (int i = 0; i < 60 * 20; i++) out[i] = -7.0;
+  rpo_status status;
+  switch (f->which) {
+    case 0: status = rpo_sparse_product(&f->A, NULL, &f->B, NULL, out, err); break;
+    case 1: status = rpo_sparse_transposed_product(&f->A, NULL, &f->B, NULL, out, err); break;
+    default: status = rpo_sparse_gram_product(&f->A, NULL, &f->B, NULL, out, err);
+  }
+  for (int i = 0; i < 60 * 20 && status != RPO_OK; i++) CHECK(out[i] == -7.0);
+  return status;
+}
+
+static void multiplying(void) {
+  dice d = {400};
+  table a = table_random(&d, 60, 10, 0, 0.2, 0.0), b = table_random(&d, 60, 20, 0, 0.0, 0.0);
+  factors f = {table_compressed(&a, RPO_CSR), table_dense(&b), 0};
+  for (f.which = 0; f.which < 3; f.which++) {
+    mini_context("product %d", f.which);
+    f.B.rows = f.which == 1 ? 60 : 10;
+    f.B.cols = 19; /* not on cache lines */
+    until_it_succeeds(try_product, &f);
+  }
+  table_free(&a);
+  table_free(&b);
+}
+
 /* Two threads, one of which may run out of memory: which allocation fails is chance, but the
  * failure is clean. */
 static void fitting_in_parallel(void) {
@@ -403,6 +438,7 @@ int main(void) {
   RUN(projecting);
   RUN(reading);
   RUN(scoring);
+  RUN(multiplying);
   mini_context("%s", "");
   CHECK_EQUAL(rpo_mem_live, 0);
   RUN(fitting_in_parallel);
