@@ -11,6 +11,7 @@ from pyrpo.forest import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from pyrpo.label_embedding import LabelEmbeddingClassifier
 from pyrpo.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -30,7 +31,7 @@ _ESTIMATORS = {
     )
 }
 
-__all__ = [*_ESTIMATORS, "load"]
+__all__ = [*_ESTIMATORS, "LabelEmbeddingClassifier", "load"]
 
 
 def load(path) -> Any:

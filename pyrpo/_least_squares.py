@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from pyrpo._products import gram_product, product, t_product
 
@@ -33,6 +34,8 @@ class LeastSquares:
     tol, max_iter : float, int
         Of conjugate gradients: they end when no column's gradient is longer than `tol` times its
         right-hand side.
+    n_jobs : int or None
+        Threads of products with a sparse X.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class LeastSquares:
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 200,
+        n_jobs: int | None = None,
     ) -> None:
         if solver not in _SOLVERS:
             raise ValueError(f"solver must be one of {list(_SOLVERS)}, got {solver!r}")
@@ -59,7 +63,7 @@ class LeastSquares:
         if solver == "auto":
             few = not sparse.issparse(X) or self.X.shape[1] <= _FEW
             solver = "cholesky" if few else "cg"
-        self.solver = solver
+        self.solver, self.n_jobs = solver, n_jobs
         self._inverse = None
 
     # ---- products with the centred, weighted X ----
@@ -68,10 +72,14 @@ class LeastSquares:
         weight = np.ones(self.X.shape[0], self.X.dtype) if self.weight is None else self.weight
         return (self.X.T @ weight) / self.total
 
+    def whole_mean(self) -> np.ndarray:
+        """Mean of every feature, also of those that never occur."""
+        return self._widen(self.mean[:, None])[:, 0]
+
     def fitted(self, Z: np.ndarray) -> np.ndarray:
         """(X - 1 mean') Z, one pass."""
         Z = self._narrow(Z)
-        XZ = product(self.X, Z)
+        XZ = product(self.X, Z, n_jobs=self.n_jobs)
         if self.mean is not None:
             XZ -= self.mean @ Z
         return XZ
@@ -79,14 +87,14 @@ class LeastSquares:
     def _project_back(self, T: Any) -> np.ndarray:
         """(X - 1 mean')' W T, one pass; rows of features that never occur are left out."""
         T = weigh(T, self.weight)
-        B = _dense(self.X.T @ T) if sparse.issparse(T) else t_product(self.X, T)
+        B = _dense(self.X.T @ T) if sparse.issparse(T) else t_product(self.X, T, n_jobs=self.n_jobs)
         if self.mean is not None:
             B -= np.outer(self.mean, np.asarray(T.sum(axis=0)).ravel())
         return B
 
     def _gram_times(self, Z: np.ndarray) -> np.ndarray:
         """(X - 1 mean')' W (X - 1 mean') Z + ridge Z, one pass."""
-        G = gram_product(self.X, Z, self.weight)
+        G = gram_product(self.X, Z, self.weight, n_jobs=self.n_jobs)
         if self.mean is not None:
             G -= self.total * np.outer(self.mean, self.mean @ Z)
         G += self.ridge * Z
@@ -181,6 +189,34 @@ class LeastSquares:
             P *= np.divide(rho, before, out=np.zeros_like(rho), where=before > 0)
             P += S
         return Z
+
+
+class Ridge(RegressorMixin, BaseEstimator):
+    """Ridge regression of several columns, dense or sparse, with intercepts, by `LeastSquares`.
+
+    scikit-learn's solves a sparse X column by column.
+    """
+
+    def __init__(self, ridge=1.0, *, n_jobs=None):
+        self.ridge, self.n_jobs = ridge, n_jobs
+
+    def fit(self, X, T, sample_weight=None):
+        """Least squares; X and T are trusted."""
+        X = sparse.csr_array(X) if sparse.issparse(X) else X
+        fit = LeastSquares(
+            X, weight=sample_weight, center=True, ridge=self.ridge, n_jobs=self.n_jobs
+        )
+        self.coef_ = fit.solve(T)
+        share = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        mean = np.asarray(T.T @ (share / share.sum()))
+        self.intercept_ = (mean - fit.whole_mean() @ self.coef_).astype(self.coef_.dtype)
+        return self
+
+    def predict(self, X):
+        """Fitted values."""
+        return product(X, self.coef_.astype(X.dtype, copy=False), n_jobs=self.n_jobs) + (
+            self.intercept_
+        )
 
 
 def weigh(T: Any, weight: np.ndarray | None) -> Any:

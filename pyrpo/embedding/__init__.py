@@ -11,16 +11,19 @@ of labels: `MLCSSP`, `KernelMLCSSP`, `MOPLMS`. `BinaryRelevance` leaves Y as it 
 from pyrpo.embedding._compressed_labeling import CompressedLabeling
 from pyrpo.embedding._compressed_sensing import CompressedSensing
 from pyrpo.embedding._identity import BinaryRelevance
+from pyrpo.embedding._mlcssp import MLCSSP, KernelMLCSSP
 from pyrpo.embedding._moplms import MOPLMS
 from pyrpo.embedding._principal import CPLST, PLST
 from pyrpo.embedding._rembrandt import Rembrandt
 
 __all__ = [
     "CPLST",
+    "MLCSSP",
     "MOPLMS",
     "PLST",
     "BinaryRelevance",
     "CompressedLabeling",
     "CompressedSensing",
+    "KernelMLCSSP",
     "Rembrandt",
 ]

@@ -177,10 +177,12 @@ def weighted_mean(Y: Any, weight: np.ndarray | None) -> np.ndarray:
     return (Y.T @ (weight / weight.sum()).astype(Y.dtype)).astype(Y.dtype, copy=False)
 
 
-def shifted_product(Y: Any, Q: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
+def shifted_product(
+    Y: Any, Q: np.ndarray, mean: np.ndarray | None, n_jobs: int | None = None
+) -> np.ndarray:
     """(Y - 1 mean') Q."""
     Q = np.ascontiguousarray(Q, dtype=Y.dtype)
-    YQ = product(Y, Q)
+    YQ = product(Y, Q, n_jobs=n_jobs)
     if mean is not None:
         YQ -= mean.astype(Y.dtype) @ Q
     return YQ

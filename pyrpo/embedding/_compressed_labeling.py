@@ -5,6 +5,7 @@ The method as its paper sketches it; what is assumed where the sketch ends is sa
 
 from __future__ import annotations
 
+from itertools import chain
 from math import isqrt
 from typing import Any
 
@@ -51,9 +52,9 @@ class CompressedLabeling(Embedding):
     -----
     Assumed, where the description we have ends:
 
-    - Distilling clusters the label vectors by k-means; a cluster's set are the labels that more than
-      half of its vectors hold. It is subtracted from the vectors that contain it, and what is left
-      is clustered again, until a round finds no set of two labels or more.
+    - Distilling clusters the label vectors by k-means; a cluster's set are the labels that more
+      than half of its vectors hold. It is subtracted from the vectors that contain it, and what is
+      left is clustered again, until a round finds no set of two labels or more.
     - The expected angle is that of the training samples: the mean cosine of the set with the
       samples that contain it, and with those that do not.
     - A set's frequency in training is its prior probability; a label's score is the largest
@@ -126,7 +127,7 @@ class CompressedLabeling(Embedding):
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+    return np.divide(a, b, out=np.zeros(len(a)), where=b > 0)
 
 
 def distill(Y: Any, n_clusters: int, rng: np.random.RandomState) -> sparse.csr_array:
@@ -144,18 +145,24 @@ def distill(Y: Any, n_clusters: int, rng: np.random.RandomState) -> sparse.csr_a
         left = _subtract(left, sets)
     occurring = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
     every = sorted(found) + [(int(label),) for label in occurring]
-    indptr = np.cumsum([0] + [len(labels) for labels in every])
-    indices = np.concatenate([np.array(labels, dtype=np.int64) for labels in every] or [[]])
-    data = np.ones(len(indices))
-    return sparse.csr_array((data, indices.astype(np.int64), indptr), shape=(len(every), Y.shape[1]))
+    return _rows_of(every, Y.shape[1])
+
+
+def _rows_of(sets: list[tuple[int, ...]], n_labels: int) -> sparse.csr_array:
+    """Indicators of label sets."""
+    indptr = np.cumsum([0] + [len(labels) for labels in sets])
+    indices = np.fromiter(chain.from_iterable(sets), dtype=np.int64, count=indptr[-1])
+    return sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(sets), n_labels))
 
 
 def _common_sets(Y: Any, n_clusters: int, rng: np.random.RandomState) -> list[tuple[int, ...]]:
     """Labels that most vectors of a cluster hold, two or more."""
     means = MiniBatchKMeans(n_clusters, n_init=3, random_state=rng.randint(2**31 - 1))
-    cluster = means.fit_predict(sparse.csr_matrix(Y))
+    narrow = (Y.data, Y.indices.astype(np.int32), Y.indptr.astype(np.int32))
+    cluster = means.fit_predict(sparse.csr_matrix(narrow, shape=Y.shape))
     member = sparse.csr_array(
-        (np.ones(len(cluster)), (cluster, np.arange(len(cluster)))), shape=(n_clusters, len(cluster))
+        (np.ones(len(cluster)), (cluster, np.arange(len(cluster)))),
+        shape=(n_clusters, len(cluster)),
     )
     share = sparse.csr_array(member @ Y)
     count = member.sum(axis=1)
@@ -173,9 +180,7 @@ def _subtract(Y: Any, sets: list[tuple[int, ...]]) -> sparse.csr_array:
     size = np.array([len(labels) for labels in sets])
     order = np.argsort(-size, kind="stable")
     sets, size = [sets[i] for i in order], size[order]
-    indices = np.concatenate([np.array(labels) for labels in sets])
-    indptr = np.concatenate([[0], np.cumsum(size)])
-    D = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(sets), Y.shape[1]))
+    D = _rows_of(sets, Y.shape[1])
     overlap = sparse.csr_array(Y @ D.T)
     row = np.repeat(np.arange(Y.shape[0]), np.diff(overlap.indptr))
     whole = np.flatnonzero(overlap.data == size[overlap.indices])

@@ -58,6 +58,8 @@ class Rembrandt(LinearEmbedding):
         With a `regressor`: predictions of rows by models that have not seen them. In its own
         training rows a flexible regressor repeats Y, and V tends to the most frequent labels.
     random_state : int, RandomState instance or None, default=None
+    n_jobs : int or None, default=None
+        Threads of products with sparse matrices.
 
     Attributes
     ----------
@@ -100,6 +102,7 @@ class Rembrandt(LinearEmbedding):
         regressor=None,
         cv=None,
         random_state=None,
+        n_jobs=None,
     ):
         store(self, locals())
 
@@ -135,6 +138,7 @@ class Rembrandt(LinearEmbedding):
                 solver=self.solver,
                 tol=self.tol,
                 max_iter=self.max_iter,
+                n_jobs=self.n_jobs,
             )
             return lambda T: least_squares.fitted(least_squares.solve(T))
 
@@ -150,8 +154,8 @@ class Rembrandt(LinearEmbedding):
 
     def _outer(self, predict, Y, Q, weight) -> np.ndarray:
         """Y'XZ, where Z is fitted to YQ."""
-        XZ = weigh(predict(shifted_product(Y, Q, self.mean_)), weight)
-        Psi = t_product(Y, np.ascontiguousarray(XZ))
+        XZ = weigh(predict(shifted_product(Y, Q, self.mean_, self.n_jobs)), weight)
+        Psi = t_product(Y, np.ascontiguousarray(XZ), n_jobs=self.n_jobs)
         if self.mean_ is not None:
             Psi -= np.outer(self.mean_, XZ.sum(axis=0))
         return Psi
