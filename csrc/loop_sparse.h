@@ -31,7 +31,7 @@ typedef struct OF_TYPE(entries) {
 } OF_TYPE(entries);
 
 #if defined(__GNUC__)
-#define FETCH(address, write) __builtin_prefetch((address), (write), 3)
+#define FETCH(address, write) __builtin_prefetch((address), (write), 2)
 #else
 #define FETCH(address, write) (void)(address)
 #endif

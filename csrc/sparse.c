@@ -15,7 +15,7 @@ enum {
   STEP_WORK = 1 << 18,    /* multiplications between two looks at the clock, roughly */
   NEAR_BYTES = 1 << 19,   /* dense panels of this size stay in a core's own cache */
   SHARED_BYTES = 1 << 23, /* and these in the cache that cores share */
-  FETCHED_LINES = 32      /* on their way from memory at a time, roughly */
+  FETCHED_LINES = 96      /* on their way from memory at a time, roughly */
 };
 
 typedef struct products {
@@ -116,7 +116,7 @@ static rpo_status check(int kind, const rpo_matrix *A, const double *weight, con
   RPO_TRY(rpo_matrix_check_bounds(B, "B", err));
   if (out == NULL) return rpo_fail(err, RPO_EINVAL, "out is NULL");
   if (A->format != RPO_CSR) return rpo_fail(err, RPO_EINVAL, "A must be CSR");
-  if (B->format != RPO_DENSE || B->col_stride != 1) {
+  if (B->format != RPO_DENSE || (B->cols > 1 && B->col_stride != 1)) {
     return rpo_fail(err, RPO_EINVAL, "B must be dense, the numbers of a row next to each other");
   }
   if (A->data != NULL && A->dtype != B->dtype) {

@@ -42,6 +42,8 @@ def gram_product(
 
     One pass over a CSR matrix or an array, and no n x m array is made of these.
     """
+    if weights is not None and np.shape(weights) != A.shape[:1]:
+        raise ValueError(f"weights must hold {A.shape[0]} numbers, got shape {np.shape(weights)}")
     if sparse.issparse(A) and A.format != "csc":
         return _sparse("gram_product", None, A, Z, weights, n_jobs)
     if isinstance(A, np.ndarray):

@@ -1,0 +1,162 @@
+"""Products of sparse matrices with dense ones against numpy, by type, shape and thread."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+from pyrpo import _native_sparse
+from pyrpo._products import gram_product, product, t_product
+
+SIZES = st.integers(0, 30)
+FORMS = [sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.coo_array, np.asarray]
+
+
+@st.composite
+def factors(draw):
+    """A with empty rows, constant and repeated columns; a factor that fits; weights with 0."""
+    n, p, m = draw(SIZES), draw(SIZES), draw(st.integers(0, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    A = rng.normal(size=(n, p)) * (rng.random((n, p)) < draw(st.sampled_from([0, 0.1, 0.6, 1])))
+    if draw(st.booleans()) and p > 2:
+        A[:, 0], A[:, 1] = A[:, 2], 1.0
+    weights = rng.random(n) * (rng.random(n) < 0.8) if draw(st.booleans()) else None
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    order = draw(st.sampled_from([np.ascontiguousarray, np.asfortranarray, lambda Z: Z[:, ::-1]]))
+    return A.astype(dtype), order(rng.normal(size=(p, m)).astype(dtype)), weights
+
+
+@given(factors(), st.sampled_from(FORMS), st.sampled_from([np.int32, np.int64]), st.integers(1, 3))
+def test_products_are_numpys(case, form, index, n_jobs):
+    dense, Z, weights = case
+    A = form(dense)
+    if getattr(A, "format", None) in ("csr", "csc"):
+        A.indices, A.indptr = A.indices.astype(index), A.indptr.astype(index)
+    tolerance = {"atol": 1e-3 if Z.dtype == np.float32 else 1e-10, "strict": True}
+    inner = dense @ Z
+    jobs = {"n_jobs": n_jobs}
+    np.testing.assert_allclose(product(A, Z, **jobs), inner, **tolerance)
+    np.testing.assert_allclose(t_product(A, inner, **jobs), dense.T @ inner, **tolerance)
+    weighted = inner if weights is None else inner * weights[:, None].astype(Z.dtype)
+    gram = gram_product(A, Z, weights, **jobs)
+    np.testing.assert_allclose(gram, dense.T @ weighted, **tolerance)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.float32])
+def test_number_types_meet_in_the_wider_one(rng, dtype):
+    A = sparse.csr_array((rng.random((20, 9)) < 0.3).astype(dtype))
+    for kind in (np.float32, np.float64):
+        Z = rng.normal(size=(9, 5)).astype(kind)
+        out = product(A, Z)
+        assert out.dtype == kind
+        np.testing.assert_allclose(out, A.toarray().astype(kind) @ Z, rtol=1e-4, atol=1e-5)
+    stored_false = A.astype(bool)
+    stored_false.data[::2] = False
+    Z = rng.normal(size=(9, 5))
+    np.testing.assert_allclose(product(stored_false, Z), stored_false.toarray() @ Z)
+
+
+def test_entries_in_any_order_and_twice(rng):
+    A = sparse.csr_array((np.ones(5), [3, 0, 3, 1, 3], [0, 3, 3, 5]), shape=(3, 4))
+    dense, Z = np.array([[1, 0, 0, 2], [0, 0, 0, 0], [0, 1, 0, 1.0]]), rng.normal(size=(4, 17))
+    np.testing.assert_allclose(product(A, Z), dense @ Z)
+    np.testing.assert_allclose(gram_product(A, Z), dense.T @ dense @ Z)
+
+
+def test_operators(rng):
+    dense, weights = rng.normal(size=(12, 7)), rng.random(12)
+    Z = rng.normal(size=(7, 3))
+
+    class Bare:  # no more than scipy asks for
+        shape, dtype = dense.shape, dense.dtype
+        matvec = staticmethod(lambda v: dense @ v)
+        rmatvec = staticmethod(lambda v: dense.T @ v)
+
+    own = LinearOperator(dense.shape, matvec=lambda v: dense @ v, rmatvec=lambda v: dense.T @ v)
+    for A in (aslinearoperator(dense), own, Bare()):
+        np.testing.assert_allclose(product(A, Z), dense @ Z)
+        np.testing.assert_allclose(t_product(A, dense @ Z), dense.T @ dense @ Z)
+        expected = dense.T @ (weights[:, None] * (dense @ Z))
+        np.testing.assert_allclose(gram_product(A, Z, weights), expected)
+
+
+def test_numbers_that_are_not_finite_spread(rng):
+    dense, Z = np.zeros((3, 4)), np.ones((4, 20))
+    dense[1, 2], dense[0, 0] = np.nan, np.inf
+    out = product(sparse.csr_array(dense), Z)
+    assert np.isinf(out[0]).all()
+    assert np.isnan(out[1]).all()
+    assert (out[2] == 0).all()
+
+
+@pytest.mark.parametrize("Z", [np.ones(4), np.ones((3, 2))])
+def test_shapes_that_do_not_fit_are_refused(Z):
+    A = sparse.csr_array(np.ones((2, 4)))
+    with pytest.raises(ValueError, match=r"Z of shape .* A of shape \(2, 4\)"):
+        product(A, Z)
+
+
+def test_bad_weights_and_indices_are_refused():
+    A, Z = sparse.csr_array(np.ones((2, 4))), np.ones((4, 3))
+    with pytest.raises(ValueError, match="weights must hold 2 numbers, got shape"):
+        gram_product(A, Z, np.ones(3))
+    with pytest.raises(ValueError, match="weight must be finite, found nan"):
+        gram_product(A, Z, np.array([1.0, np.nan]))
+    A.indices[1] = 4
+    with pytest.raises(ValueError, match="A: index 4 is outside"):
+        _native_sparse.multiply("product", A, Z)
+
+
+def test_the_largest_index_type_is_kept(rng):
+    A = sparse.random_array((500, 300), density=0.1, rng=rng, format="csr")
+    Z = rng.normal(size=(300, 33))
+    few = product(A, Z)
+    A.indptr, A.indices = A.indptr.astype(np.int64), A.indices.astype(np.int64)
+    np.testing.assert_array_equal(product(A, Z), few)
+
+
+SCRIPT = """
+import hashlib, sys
+import numpy as np
+from scipy import sparse
+from pyrpo._products import gram_product, product, t_product
+
+rng = np.random.default_rng(0)
+jobs = {"n_jobs": int(sys.argv[1])}
+for dtype in (np.float32, np.float64):
+    for n, p, m in [(900, 70, 1), (900, 70, 37), (3000, 2000, 129), (50, 9000, 120)]:
+        A = sparse.random_array((n, p), density=0.05, rng=rng, format="csr", dtype=dtype)
+        Z, w = rng.normal(size=(p, m)).astype(dtype), rng.random(n)
+        parts = [product(A, Z, **jobs), gram_product(A, Z, w, **jobs)]
+        parts.append(t_product(A, parts[0], **jobs))
+        parts.append(product(A.tocsc(), Z, **jobs))
+        print(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:16])
+"""
+
+
+def digests(tmp_path, n_jobs, **environment):
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(n_jobs)],
+        env=os.environ | environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return run.stdout.splitlines()
+
+
+def test_the_same_bits_everywhere(tmp_path):
+    reference = digests(tmp_path, 1)
+    assert len(set(reference)) == 8
+    for n_jobs in (2, 3, 7):
+        assert digests(tmp_path, n_jobs) == reference
+    for name in ("baseline", "avx2", "avx512"):
+        assert digests(tmp_path, 2, RPO_ISA=name) == reference
