@@ -25,7 +25,7 @@ _SCORES = 1 << 22  # numbers of a block of scores
 _RATE, _MOMENTUM, _MEMORY = 0.1, 0.9, 0.999
 _BATCH, _FEWEST_STEPS = 512, 1000
 _HELD = 2500  # rows
-_FLAT = 1e-4  # variance, in means of all, added to the codes' before whitening
+_FLAT = 1e-4  # added to the variances of standardised codes before whitening
 
 
 class LogisticDecoder(BaseEstimator):
@@ -300,10 +300,14 @@ def _whitening(codes: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray
     mean = w @ codes
     centred = codes - mean
     cov = (centred.T @ (w[:, None] * centred)).astype(np.float64)
-    level = max(np.trace(cov) / len(cov), np.finfo(np.float32).tiny)
-    cov[np.diag_indices_from(cov)] += _FLAT * level
+    spread = np.sqrt(np.diag(cov))
+    varies = spread > 1e-6 * np.abs(codes).max(axis=0, initial=np.finfo(np.float32).tiny)
+    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)
+    cov *= scale * scale[:, None]
+    cov[np.diag_indices_from(cov)] += np.where(varies, _FLAT, 1.0)
     lower = linalg.cholesky(cov, lower=True)
-    return mean, linalg.solve_triangular(lower, np.eye(len(cov)), lower=True).T.astype(np.float32)
+    root = linalg.solve_triangular(lower, np.eye(len(cov)), lower=True).T
+    return mean, (scale[:, None] * root).astype(np.float32)
 
 
 def softmax(S: np.ndarray) -> np.ndarray:

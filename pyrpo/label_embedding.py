@@ -221,6 +221,8 @@ class LabelEmbeddingClassifier(ClassifierMixin, BaseEstimator):
             codes = _as_classes(codes)
         fitted = {} if weight is None else {"sample_weight": weight}
         self.n_codes_ = codes.shape[1]
+        if self.n_codes_ == 1 and not isinstance(part, Ridge):
+            codes = codes[:, 0]
         self.regressor_ = clone(part).fit(X, codes, **fitted)
         if self.cv is None:
             return self._codes(X)
@@ -362,7 +364,7 @@ def _seeded(part: Any, rng: Any) -> Any:
 
 
 def _as_classes(codes: Any) -> np.ndarray:
-    """Codes of 0 and 1 as integers, one column as 1-D classes."""
+    """Codes of 0 and 1 as integers."""
     codes = codes.toarray() if sparse.issparse(codes) else np.asarray(codes)
     odd = codes[(codes != 0) & (codes != 1)]
     if odd.size:

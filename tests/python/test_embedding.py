@@ -384,7 +384,7 @@ def test_odd_labels(model, odd):
     if odd in ("all empty", "one sample", "few samples") and isinstance(model, MLCSSP | MOPLMS):
         few = Y.any(axis=0).sum() < 3
         if few and (isinstance(model, MLCSSP) or not Y.any()):
-            with pytest.raises(ValueError, match="k must be at most|no label occurs"):
+            with pytest.raises(ValueError, match=r"k must be at most|no label occurs"):
                 model.fit(X, Y)
             return
     model.fit(X, Y)
