@@ -17,13 +17,18 @@ from pyrpo import _native_sparse
 _BLOCK = 1 << 22  # numbers of A Z that a Gram product of arrays holds at a time
 
 
+def is_operator(A: Any) -> bool:
+    """Whether A is known by its products alone, as scipy's ``LinearOperator``."""
+    return hasattr(A, "shape") and (hasattr(A, "matmat") or hasattr(A, "matvec"))
+
+
 def product(A: Any, Z: np.ndarray, *, n_jobs: int | None = None) -> np.ndarray:
     """A Z: A is n x p, Z is p x m."""
     if sparse.issparse(A):
         return _sparse("product", "t_product", A, Z, None, n_jobs)
     if isinstance(A, np.ndarray):
         return A @ Z
-    return aslinearoperator(A).matmat(Z)
+    return (A if hasattr(A, "matmat") else aslinearoperator(A)).matmat(Z)
 
 
 def t_product(A: Any, Z: np.ndarray, *, n_jobs: int | None = None) -> np.ndarray:
@@ -32,7 +37,7 @@ def t_product(A: Any, Z: np.ndarray, *, n_jobs: int | None = None) -> np.ndarray
         return _sparse("t_product", "product", A, Z, None, n_jobs)
     if isinstance(A, np.ndarray):
         return A.T @ Z
-    return aslinearoperator(A).rmatmat(Z)
+    return (A if hasattr(A, "rmatmat") else aslinearoperator(A)).rmatmat(Z)
 
 
 def gram_product(

@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh, qr, solve_triangular, svd
-from scipy.sparse.linalg import aslinearoperator
 from sklearn.utils import check_array, check_random_state
 
 from pyrpo._inputs import canonical, check_structure
-from pyrpo._products import gram_product, product, t_product
+from pyrpo._products import gram_product, is_operator, product, t_product
 
 __all__ = ["ColumnSubset", "column_subset", "randomized_pca", "strong_rrqr"]
 
@@ -75,9 +74,9 @@ def randomized_pca(
     p, q = _count(p, "p", 0), _count(q, "q", 0)
     if k > d:
         raise ValueError(f"k must be at most the {d} columns of A, got {k}")
-    times_gram = _gram(A, center, n_jobs)
     rng = check_random_state(random_state)
-    dtype = np.float32 if A.dtype == np.float32 else np.float64
+    dtype = np.float32 if getattr(A, "dtype", None) == np.float32 else np.float64
+    times_gram = _gram(A, center, dtype, n_jobs)
     Q = rng.standard_normal((d, min(k + p, d))).astype(dtype, copy=False)
     for _ in range(q):
         Q = _orthonormal(times_gram(Q))
@@ -190,27 +189,35 @@ def column_subset(
         leverage=leverage,
         interpolation=interpolation,
         ratio=_ratio(total, total - explained, total - float(np.square(sigma).sum())),
-        full_rank=rank == k and np.linalg.matrix_rank(V[columns]) == k,
+        full_rank=rank == k and bool(np.linalg.matrix_rank(V[columns]) == k),
     )
 
 
 # ---- methods: (V_k, probabilities, k, epsilon, generator) -> columns and number of draws ----
 
 
-def _first_met(probability: np.ndarray, count: int, rng: Any) -> tuple[np.ndarray, int]:
-    """Draw columns with replacement until `count` are distinct; returns them and the draws.
+def _first_met(
+    probability: np.ndarray, count: int, rng: Any, met: Any = ()
+) -> tuple[np.ndarray, int]:
+    """Draw columns with replacement until `count` are new; returns them and the number of draws.
 
-    As if each column were drawn at its own exponential rate, which gives the order in which they
-    are met; between two new ones the draws are a geometric number. However unlike probabilities
-    are, this takes one sort.
+    As if each column came at its own exponential rate, which gives the order in which the new
+    ones (not in `met`) are found; the draws between two of them are a geometric number. However
+    unlike probabilities are, this takes one sort.
     """
+    unmet = probability.copy()
+    unmet[list(met)] = 0.0
+    if count > (unmet > 0).sum():
+        positive = (probability > 0).sum()
+        raise ValueError(f"k must be at most the {positive} columns of positive leverage")
     with np.errstate(divide="ignore"):
-        arrival = rng.standard_exponential(len(probability)) / probability
-    columns = np.argsort(arrival)[:count]
-    met = np.cumsum(probability[columns][::-1])[::-1]
-    unmet = max(probability.sum() - met[0], 0.0)
-    chance = np.minimum((met + unmet) / probability.sum(), 1.0)  # that a draw is a new column
-    return columns, int(rng.geometric(chance).sum())
+        arrival = rng.standard_exponential(len(unmet)) / unmet
+        columns = np.argsort(arrival)[:count]
+        never = max(unmet.sum() - unmet[columns].sum(), 0.0)
+        chance = np.cumsum(unmet[columns][::-1])[::-1] + never  # that a draw is a new column
+        rate = -np.log1p(-np.minimum(chance / probability.sum(), 1.0))
+    draws = np.maximum(np.ceil(rng.standard_exponential(count) / rate), 1.0)
+    return columns, int(draws.sum())
 
 
 def _adaptive(V: Any, probability: np.ndarray, k: int, epsilon: float, rng: Any):
@@ -231,7 +238,7 @@ def _two_stage(V: Any, probability: np.ndarray, k: int, epsilon: float, rng: Any
     times = rng.multinomial(n_trials, probability)
     met = np.flatnonzero(times)
     if len(met) <= k:  # go on drawing until there are k
-        more, extra = _first_met(np.where(times > 0, 0.0, probability), k - len(met), rng)
+        more, extra = _first_met(probability, k - len(met), rng, met)
         return np.append(met, more), n_trials + extra
     scale = np.sqrt(times[met] / (n_trials * probability[met]))
     _, order = strong_rrqr(V[met].T * scale, min(k, V.shape[1]))
@@ -314,7 +321,7 @@ def _interpolate(Y: Any, columns: np.ndarray) -> tuple[np.ndarray, float]:
     if rank == len(columns):
         vectors *= scale[:, None]
     else:  # the pseudo-inverse is not that of the scaled matrix
-        values, vectors = (a[..., -rank:] for a in eigh(gram))
+        values, vectors = (a[..., len(columns) - rank :] for a in eigh(gram))
     half = (vectors / np.sqrt(values)).T @ right
     return (vectors / np.sqrt(values)) @ half, float(np.square(half).sum())
 
@@ -329,8 +336,7 @@ def _ratio(total: float, square: float, best: float) -> float:
 
 def _read(A: Any, name: str) -> Any:
     """A as an array of floats, CSR, CSC or something with products."""
-    if hasattr(A, "matmat") or hasattr(A, "matvec"):
-        A = aslinearoperator(A)
+    if is_operator(A):
         if min(A.shape) < 1:
             raise ValueError(f"{name} must not be empty, got shape {A.shape}")
         return A
@@ -339,12 +345,12 @@ def _read(A: Any, name: str) -> Any:
     return check_array(A, accept_sparse=["csr", "csc"], dtype=types, input_name=name)
 
 
-def _gram(A: Any, center: bool, n_jobs: int | None):
+def _gram(A: Any, center: bool, dtype: Any, n_jobs: int | None):
     """The function Q -> AᵀA Q, of A less its column means if `center`."""
     if not center:
         return lambda Q: gram_product(A, Q, n_jobs=n_jobs)
     n = A.shape[0]
-    mean = t_product(A, np.full((n, 1), 1.0 / n, dtype=A.dtype), n_jobs=n_jobs)
+    mean = t_product(A, np.full((n, 1), 1.0 / n, dtype=dtype), n_jobs=n_jobs)
     if sparse.issparse(A):
         return lambda Q: gram_product(A, Q, n_jobs=n_jobs) - n * (mean @ (mean.T @ Q))
 
