@@ -47,7 +47,7 @@ class Rembrandt(LinearEmbedding):
     solver : "auto", "cholesky" or "cg", default="auto"
         Least squares by factorising X'X, or by conjugate gradients on all columns at once. "auto"
         factorises a dense X and a sparse one in which at most 2000 features occur.
-    tol : float, default=1e-4
+    tol : float, default=1e-3
         Of conjugate gradients: relative length of the gradient at which they end.
     max_iter : int, default=100
         Of conjugate gradients.
@@ -97,7 +97,7 @@ class Rembrandt(LinearEmbedding):
         center=False,
         whiten=False,
         solver="auto",
-        tol=1e-4,
+        tol=1e-3,
         max_iter=100,
         regressor=None,
         cv=None,
