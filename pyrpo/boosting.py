@@ -306,6 +306,7 @@ class Run:
         self.best = [0] * len(self.boosts)
         self.metric: list[list[tuple[int, float]]] = [[] for _ in self.boosts]
         self.train_score = np.empty(0)
+        self.halted = False
         self.seen = 0  # rounds until it was clear which is the best: not how many were run
 
     def go(self, earlier: dict[str, Any], told: Callable[[int], Any]) -> None:
@@ -319,8 +320,15 @@ class Run:
         done = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
             delayed(self._until_done)(j, 1, lambda rounds: None) for j in range(len(self.boosts))
         )
-        for j, _ in enumerate(done):
-            told(int((j + 1) / len(self.boosts) * self.e.n_estimators))
+        try:
+            for j, _ in enumerate(done):
+                told(int((j + 1) / len(self.boosts) * self.e.n_estimators))
+        finally:
+            self.halted = True  # threads still at work after ^C give up
+
+    def _keep_on(self, done: int, total: int) -> None:
+        if self.halted:
+            raise KeyboardInterrupt
 
     def _take_over(self, earlier: dict[str, Any]) -> None:
         model = earlier["_model"]
@@ -348,7 +356,8 @@ class Run:
         while boost.rounds < e.n_estimators:
             now = perf_counter()
             step = min(step, e.n_estimators - boost.rounds)
-            boost.run(step, n_jobs, progress=lambda done, total: None)
+            self._keep_on(0, step)
+            boost.run(step, n_jobs, progress=self._keep_on)
             told(boost.rounds)
             spent, elapsed = perf_counter() - now, perf_counter() - began
             if self.stopping and self._has_stalled(j):

@@ -274,7 +274,7 @@ def test_few_rows(cls):
         for options in KINDS:
             model = make(cls, 5, early_stopping="auto", **options).fit(X[:n], Y[:n])
             assert np.isfinite(scores(model, X)).all()
-    with pytest.raises(ValueError, match="early_stopping.*1 sample"):
+    with pytest.raises(ValueError, match=r"early_stopping.*1 sample"):
         make(cls, 5, early_stopping=True).fit(X[:1], Y[:1])
     weight = np.zeros(150)
     weight[:3] = 1.0
@@ -491,10 +491,9 @@ def test_what_is_not_for_boosted_models(cls):
     X, Y = data(cls)
     for options in KINDS:
         model = make(cls, 3, **options).fit(X, Y)._model
-        row = np.arange(4)
         calls = [
             lambda m=model: m.predict_oob(X, None),
-            lambda m=model: m.agreement(X[:4], Y[:4], row),
+            lambda m=model: m.agreement(X[:4], Y[:4], np.arange(4)),
             lambda m=model: m.relabel(X, pyrpo._native.Matrix(Y), None),
             lambda m=model: m.weights(X),
             lambda m=model: m.leaf_rows(X, None),

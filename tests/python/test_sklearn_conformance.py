@@ -14,9 +14,9 @@ ESTIMATORS = [
     pyrpo.ExtraTreesClassifier(5),
     pyrpo.ExtraTreesRegressor(5),
     pyrpo.GradientBoostingClassifier(5),
-    pyrpo.GradientBoostingRegressor(5),
+    pyrpo.GradientBoostingRegressor(30),
     pyrpo.GradientBoostingClassifier(5, relabel=False, early_stopping=False),
-    pyrpo.GradientBoostingRegressor(5, strategy="single_target", loss="huber"),
+    pyrpo.GradientBoostingRegressor(60, strategy="single_target", loss="huber"),
     pyrpo.LabelEmbeddingClassifier(),
 ]
 TRANSFORMERS = [
@@ -44,9 +44,9 @@ DRAWN = (
     "weighted ones, and the models are equal up to the draws only"
 )
 BOOSTING = (
-    "rounds draw rows, and rows are held out, by their numbers, which repeated rows change; without "
-    "either, weights and repeated rows agree to the single precision of scores, not to the 1e-7 "
-    "asked for (test_boosting_fit.py)"
+    "rounds draw rows, and rows are held out, by their numbers, which repeated rows change; "
+    "without either, weights and repeated rows agree to the single precision of scores, not to "
+    "the 1e-7 asked for (test_boosting_fit.py)"
 )
 
 
