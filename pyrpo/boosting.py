@@ -29,6 +29,7 @@ from pyrpo.projection import resolve_projection
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
 
 _SECONDS = 0.1  # of work between two looks at the clock and at early stopping
+_LEAST_GAIN = 0.02  # of loss, in a leaf's step of one output: less is left out of compact models
 _LOOK = 10  # rounds between two looks at a metric
 
 
@@ -150,7 +151,7 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
             "min_samples_split": count(self.min_samples_split, n, "min_samples_split", low=2),
             "min_samples_leaf": count(self.min_samples_leaf, n, "min_samples_leaf"),
             "max_features": feature_count(self._max_features(p), p),
-            "half": int(loss in ("logistic", "exponential", "softmax") and data.outputs >= 32),
+            **self._leaf_numbers(loss, data),
             "train_loss": 1,
         }
         if self.max_depth is not None:
@@ -160,6 +161,17 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         if loss == "huber":
             options["huber_quantile"] = number(self.huber_quantile, "huber_quantile", 0.0, 1.0)
         return options
+
+    def _leaf_numbers(self, loss: str, data: BoostData) -> dict[str, float]:
+        """How leaves are kept: scores of labels bear 16 bits, and few of them move in a leaf."""
+        labels = loss in ("logistic", "exponential", "softmax")
+        if not (isinstance(self.compact, str) and self.compact == "auto"):
+            compact = switch(self.compact, "compact")
+            if compact and not labels:
+                raise ValueError("compact=True is for losses of labels and classes")
+        else:
+            compact = labels and data.outputs >= 32
+        return {"half": 1, "leaf_min_gain": _LEAST_GAIN} if compact else {}
 
     def _max_features(self, p: int) -> Any:
         """Three in ten features, ten at least: boosting gains by it, in time and precision."""
@@ -464,6 +476,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         max_features="auto",
         subsample=0.7,
         l2=1.0,
+        compact="auto",
         huber_quantile=0.9,
         max_bins=256,
         early_stopping="auto",
@@ -595,6 +608,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         max_features="auto",
         subsample=0.7,
         l2=1.0,
+        compact="auto",
         max_bins=256,
         early_stopping="auto",
         validation_fraction=0.1,
