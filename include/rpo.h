@@ -421,7 +421,9 @@ RPO_API rpo_status rpo_forest_add_trees(const rpo_forest *forest, const rpo_matr
                                         float *scores, rpo_error *err);
 /* The constants of a boosted model: outputs numbers; NULL of other forests. */
 RPO_API const double *rpo_forest_start(const rpo_forest *forest);
-/* 1 when predictions of the forest are sums of its trees on top of constants (boosting). */
+/* 1 when predictions of the forest are sums of its trees on top of constants (boosting). Functions
+ * that read means of training rows refuse such a forest: predict_oob, agreement, relabel, weights,
+ * rpo_leaf_rows_new, importances_on, tree_values, pick. */
 RPO_API int32_t rpo_forest_is_boosted(const rpo_forest *forest);
 
 /* ---- Metrics of scores ------------------------------------------------------------------------- */
