@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "boost_low.h"
 #include "loss.h"
 #include "mem.h"
 #include "par.h"
@@ -22,6 +23,7 @@ void rpo_boost_tree_release(rpo_boost_tree *t) {
   rpo_delete(t->index);
   rpo_delete(t->half);
   rpo_delete(t->single);
+  rpo_delete(t->leaf);
   memset(t, 0, sizeof *t);
 }
 
@@ -30,6 +32,7 @@ void rpo_boost_free(rpo_boost *b) {
   for (int64_t t = 0; t < b->rounds; t++) rpo_boost_tree_release(&b->tree[t]);
   for (int i = 0; i < b->threads; i++) rpo_delete(b->rows[i]);
   rpo_hist_free(b->hist);
+  rpo_low_free(b->low);
   rpo_delete(b->tree);
   rpo_delete(b->rows);
   rpo_delete(b->y_start);
@@ -268,18 +271,32 @@ static rpo_status read_projection(rpo_boost *b, const rpo_projection *projection
   return RPO_OK;
 }
 
+void rpo_boost_restart(rpo_boost *b) {
+  for (int64_t i = 0; i < b->n; i++) b->leaf_of[i] = -1;
+  if (b->low != NULL) {
+    rpo_low_start(b);
+    return;
+  }
+  for (int64_t i = 0; i < b->n; i++) {
+    float *const row = b->score + i * b->stride;
+    for (int64_t j = 0; j < b->d; j++) row[j] = (float)b->start[j];
+  }
+}
+
 static rpo_status make_state(rpo_boost *b, const double *start, double quantile, rpo_error *err) {
   if (b->n > INT64_MAX / 8 / b->stride || b->n > INT64_MAX / 8 / b->m) {
     return rpo_fail_memory(err, "the scores");
   }
+  RPO_TRY(rpo_low_begin(b, err));
   b->start = rpo_new(b->d, 8);
   if (b->loss == RPO_LOSS_HUBER) b->delta = rpo_new_zero(b->stride, 4);
-  b->score = rpo_new_zero(b->n * b->stride, 4);
+  if (b->low == NULL) b->score = rpo_new_zero(b->n * b->stride, 4);
   b->leaf_of = rpo_new(b->n, 4);
   b->z = rpo_new(b->n * b->m, 8);
   b->bag = rpo_new(b->n, 4);
-  if (b->start == NULL || (b->loss == RPO_LOSS_HUBER && b->delta == NULL) || b->score == NULL ||
-      b->leaf_of == NULL || b->z == NULL || b->bag == NULL) {
+  if (b->start == NULL || (b->loss == RPO_LOSS_HUBER && b->delta == NULL) ||
+      (b->low == NULL && b->score == NULL) || b->leaf_of == NULL || b->z == NULL ||
+      b->bag == NULL) {
     return rpo_fail_memory(err, "the scores");
   }
   RPO_TRY(rpo_boost_constants(b, quantile, err));
@@ -290,11 +307,7 @@ static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
     }
     b->start[j] = (double)(float)b->start[j];
   }
-  for (int64_t i = 0; i < b->n; i++) {
-    float *const row = b->score + i * b->stride;
-    for (int64_t j = 0; j < b->d; j++) row[j] = (float)b->start[j];
-    b->leaf_of[i] = -1;
-  }
+  rpo_boost_restart(b);
   int const counted = b->weighted;
   return rpo_hist_new(b->features, &b->grow, b->m, counted, &b->hist, err);
 }
@@ -312,6 +325,12 @@ rpo_status rpo_boost_make_room(rpo_boost *b, int64_t rounds, rpo_error *err) {
   b->watch_loss = watch;
   if (b->room == 0) watch[0] = NAN;
   b->room = room;
+  return RPO_OK;
+}
+
+static rpo_status watch(rpo_boost *b, const rpo_control *control, double *loss, rpo_error *err) {
+  if (b->low == NULL) return rpo_boost_watch(b, control, loss, err);
+  *loss = rpo_low_watch(b);
   return RPO_OK;
 }
 
@@ -346,7 +365,7 @@ rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *feature
   RPO_GOTO(make_state(b, data->start, rpo_option_get(options, RPO_OPT_HUBER_QUANTILE), err));
   RPO_GOTO(rpo_boost_make_room(b, 16, err));
   RPO_GOTO(rpo_boost_threads(b, control, err));
-  RPO_GOTO(rpo_boost_watch(b, NULL, &b->watch_loss[0], err));
+  RPO_GOTO(watch(b, NULL, &b->watch_loss[0], err));
   *out = b;
 done:
   if (status != RPO_OK) rpo_boost_free(b);
@@ -418,13 +437,16 @@ static rpo_status one_round(rpo_boost *b, const rpo_control *control, rpo_error 
   int32_t *const room = rpo_new(2 * b->n, 4);
   if (room == NULL) return rpo_fail_memory(err, "boosting");
   draw_bag(b);
+  if (rpo_low_is_over(b)) RPO_GOTO(rpo_low_leave(b, &passes, err));
   RPO_GOTO(rpo_boost_sketch(b, &passes, err));
-  RPO_GOTO(rpo_boost_update(b, &passes, err));
+  RPO_GOTO(b->low != NULL ? rpo_low_update(b, &passes, err) : rpo_boost_update(b, &passes, err));
   put_sums(b);
   RPO_GOTO(rpo_hist_run(b->hist, b->bag, b->n_bag, b->weight, (uint64_t)b->rounds, &passes, &t.tree,
                         err));
-  RPO_GOTO(rpo_boost_label(b, &t, &passes, err));
+  RPO_GOTO(b->low != NULL ? rpo_low_label(b, &t, &passes, err)
+                          : rpo_boost_label(b, &t, &passes, err));
   RPO_GOTO(find_others(b, &t.tree, room, room + b->n, err));
+  if (b->low != NULL) RPO_GOTO(rpo_low_take(b, &t, &passes, err));
   rpo_delete(t.tree.rows);
   t.tree.rows = NULL;
   t.tree.n_rows = 0;
@@ -433,7 +455,7 @@ static rpo_status one_round(rpo_boost *b, const rpo_control *control, rpo_error 
   b->watch_loss[b->rounds] = b->train_loss[b->rounds] = NAN;
   rpo_control quiet = passes;
   quiet.progress = NULL;
-  RPO_GOTO(rpo_boost_watch(b, &quiet, &b->watch_loss[b->rounds], err));
+  RPO_GOTO(watch(b, &quiet, &b->watch_loss[b->rounds], err));
 done:
   rpo_delete(room);
   rpo_boost_tree_release(&t);
@@ -483,6 +505,7 @@ rpo_status rpo_boost_scores(rpo_boost *b, const int32_t *row, int64_t count,
                       (long long)(b->n - 1), (long long)row[i]);
     }
   }
+  if (b->low != NULL) return rpo_low_scores(b, row, count, out, b->d, control, err);
   RPO_TRY(rpo_boost_settle(b, control, err));
   for (int64_t i = 0; i < count; i++) {
     memcpy(out + i * b->d, b->score + row[i] * b->stride, (size_t)b->d * sizeof *out);

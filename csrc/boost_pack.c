@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "boost.h"
+#include "boost_low.h"
 #include "mem.h"
 
 /* One tree of the model: of a run, or of one of several, each of one output. */
@@ -255,7 +255,7 @@ static rpo_status take_tree(rpo_boost *b, const rpo_model *m, int64_t tree, cons
   RPO_GOTO(rpo_boost_table(b, t.tree.n_leaves, err));
   RPO_GOTO(unpack_leaves(b, m, tree, &t, err));
   RPO_GOTO(rpo_hist_leaves(b->hist, &t.tree, all, b->n, b->leaf_of, err));
-  RPO_GOTO(rpo_boost_settle(b, control, err));
+  RPO_GOTO(b->low != NULL ? rpo_low_take(b, &t, control, err) : rpo_boost_settle(b, control, err));
   b->tree[b->rounds++] = t;
   memset(&t, 0, sizeof t);
   b->train_loss[b->rounds] = b->watch_loss[b->rounds] = NAN;
@@ -282,11 +282,13 @@ rpo_status rpo_boost_resume(rpo_boost *b, const rpo_forest *m, const rpo_control
   for (int64_t i = 0; i < b->n; i++) all[i] = (int32_t)i;
   RPO_GOTO(rpo_boost_make_room(b, m->trees, err));
   for (int64_t j = 0; j < b->d; j++) b->start[j] = m->start[j];
-  for (int64_t i = 0; i < b->n; i++) {
-    for (int64_t j = 0; j < b->d; j++) b->score[i * b->stride + j] = (float)b->start[j];
-  }
+  rpo_boost_restart(b);
   for (int64_t t = 0; t < m->trees; t++) RPO_GOTO(take_tree(b, m, t, all, &quiet, err));
-  status = rpo_boost_watch(b, &quiet, &b->watch_loss[b->rounds], err);
+  if (b->low != NULL) {
+    b->watch_loss[b->rounds] = rpo_low_watch(b);
+  } else {
+    status = rpo_boost_watch(b, &quiet, &b->watch_loss[b->rounds], err);
+  }
 done:
   rpo_delete(all);
   return status;
