@@ -145,6 +145,22 @@ static rpo_status search_lines(rpo_boost *b, const rpo_tree *tree, line *lines, 
   return RPO_OK;
 }
 
+/* Softmax scores that all move alike change nothing: a component is given to each class by its own
+ * Newton step first, and one step is searched along that. The table's columns are multiplied. */
+static rpo_status aim_classes(rpo_boost *b, const rpo_tree *tree, double *aim, double *curvature,
+                              float *step, const rpo_control *control, rpo_error *err) {
+  memset(step, 0, (size_t)b->stride * sizeof *step);
+  RPO_TRY(rpo_boost_sum(b, tree->rows, RPO_SUM_STEP, step, control, err));
+  rpo_boost_add_chunks(b, RPO_SUM_STEP, 0, 0, b->n_chunks, aim);
+  rpo_boost_add_chunks(b, RPO_SUM_STEP, 1, 0, b->n_chunks, curvature);
+  for (int64_t j = 0; j < b->d; j++) {
+    double const below = curvature[j] + b->l2;
+    aim[j] = below > 0.0 ? (double)(float)(aim[j] / below) : 0.0;
+    for (int64_t l = 0; l < tree->n_leaves; l++) b->table[l * b->stride + j] *= (float)aim[j];
+  }
+  return RPO_OK;
+}
+
 rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
                           const rpo_control *control, rpo_error *err) {
   if (b->loss == RPO_LOSS_SQUARED && b->relabel && b->entry_weight == NULL) {
@@ -152,15 +168,20 @@ rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
     return RPO_OK;
   }
   if (b->loss == RPO_LOSS_ABSOLUTE) return rpo_boost_median_step(b, t, step, control, err);
-  double *const room = rpo_new_zero(4 * b->d, 8);
+  double *const room = rpo_new_zero(5 * b->d, 8), *const aim = room + 4 * b->d;
+  int const aims = b->loss == RPO_LOSS_SOFTMAX && !b->relabel;
   line *const lines = rpo_new_zero(b->d, (int64_t)sizeof *lines);
   rpo_status status;
   if (room == NULL || lines == NULL) {
     status = rpo_fail_memory(err, "the step");
   } else {
     sums s = {room, room + b->d};
-    status =
-        search_lines(b, &t->tree, lines, room + 2 * b->d, &s, room + 3 * b->d, step, control, err);
+    status = aims ? aim_classes(b, &t->tree, aim, room, step, control, err) : RPO_OK;
+    if (status == RPO_OK) {
+      status = search_lines(b, &t->tree, lines, room + 2 * b->d, &s, room + 3 * b->d, step, control,
+                            err);
+    }
+    for (int64_t j = 0; aims && j < b->d; j++) step[j] *= (float)aim[j];
   }
   rpo_delete(room);
   rpo_delete(lines);

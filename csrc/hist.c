@@ -61,6 +61,7 @@ rpo_status rpo_hist_new(const rpo_features *f, const rpo_grow_options *options, 
     return status;
   }
   h->stat = f->rows > INT64_MAX / h->stride ? NULL : rpo_new_zero(f->rows * h->stride, 8);
+  h->beside = h->stat == NULL ? NULL : rpo_new(f->sparse ? 0 : f->rows * h->stride, 8);
   h->samples = rpo_new(f->rows, 4);
   h->scratch = rpo_new(f->rows, 4);
   h->mark = rpo_new_zero(f->rows, 1);
@@ -70,9 +71,9 @@ rpo_status rpo_hist_new(const rpo_features *f, const rpo_grow_options *options, 
   h->found = rpo_new(f->cols, (int64_t)sizeof *h->found);
   h->usable = rpo_new(f->cols, 1);
   h->code = rpo_new(f->sparse ? f->cols : 0, 4);
-  if (h->stat == NULL || h->samples == NULL || h->scratch == NULL || h->mark == NULL ||
-      h->permutation == NULL || h->swaps == NULL || h->drawn == NULL || h->found == NULL ||
-      h->usable == NULL || h->code == NULL) {
+  if (h->stat == NULL || h->beside == NULL || h->samples == NULL || h->scratch == NULL ||
+      h->mark == NULL || h->permutation == NULL || h->swaps == NULL || h->drawn == NULL ||
+      h->found == NULL || h->usable == NULL || h->code == NULL) {
     rpo_hist_free(h);
     return rpo_fail_memory(err, "the histograms");
   }
@@ -101,6 +102,7 @@ void rpo_hist_free(rpo_hist *h) {
   rpo_delete(h->waiting);
   rpo_delete(h->offset);
   rpo_delete(h->stat);
+  rpo_delete(h->beside);
   rpo_delete(h->nodes);
   rpo_delete(h->samples);
   rpo_delete(h->scratch);
@@ -312,6 +314,10 @@ static rpo_status find_cut(rpo_hist *h, rpo_hist_node *node, rpo_error *err) {
   int64_t usable = 0, wanted = all ? p : k;
   rpo_status status = RPO_OK;
   node->cut = none;
+  for (int32_t i = node->start; node->sums == NULL && i < node->end; i++) {
+    double *const to = h->beside + (i - node->start) * h->stride;
+    memcpy(to, h->stat + h->samples[i] * h->stride, (size_t)h->stride * sizeof *to);
+  }
   while (wanted > 0 && status == RPO_OK) {
     s.first = s.end;
     s.end = s.first + wanted < p ? s.first + wanted : p;

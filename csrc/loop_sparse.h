@@ -31,17 +31,17 @@ typedef struct OF_TYPE(entries) {
 } OF_TYPE(entries);
 
 #if defined(__GNUC__)
-#define FETCH(address, write) __builtin_prefetch((address), (write), 2)
+#define FETCH(address) __builtin_prefetch((address), 0, 2) /* into the second-level cache */
 #else
-#define FETCH(address, write) (void)(address)
+#define FETCH(address) (void)(address)
 #endif
 
 /* Asks for the whole dense row of an entry to come. */
 ALWAYS_INLINE void OF_TYPE(fetch)(const OF_TYPE(entries) * r, int64_t e, const REAL *dense,
-                                  int64_t stride, int write) {
+                                  int64_t stride) {
   if (e + r->ahead >= r->listed) return;
   const REAL *const row = dense + r->index[e + r->ahead] * stride;
-  for (int64_t c = 0; c < r->fetched; c += LINE) FETCH(row + c, write);
+  for (int64_t c = 0; c < r->fetched; c += LINE) FETCH(row + c);
 }
 
 /* `lines` lines of columns at b and out; every constant argument is one where this is inlined. */
@@ -56,7 +56,7 @@ ALWAYS_INLINE void OF_TYPE(wide)(int kind, int lines, int ahead, const OF_TYPE(e
     for (int64_t e = 0; e < r->count; e++) {
       REAL const value = r->value[e * r->step];
       const REAL *const z = b + r->index[e] * b_stride;
-      if (ahead && r->fetched > 0) OF_TYPE(fetch)(r, e, b, b_stride, 0);
+      if (ahead && r->fetched > 0) OF_TYPE(fetch)(r, e, b, b_stride);
       for (int v = 0; v < lines; v++) sum[v] += value * *(const line *)(z + v * LINE);
     }
   }
@@ -68,7 +68,7 @@ ALWAYS_INLINE void OF_TYPE(wide)(int kind, int lines, int ahead, const OF_TYPE(e
   for (int64_t e = 0; e < r->count; e++) {
     REAL const value = r->value[e * r->step];
     REAL *const z = out + r->index[e] * out_stride;
-    if (ahead && r->fetched > 0) OF_TYPE(fetch)(r, e, out, out_stride, 1);
+    if (ahead && r->fetched > 0) OF_TYPE(fetch)(r, e, out, out_stride);
     for (int v = 0; v < lines; v++) *(line *)(z + v * LINE) += value * sum[v];
   }
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from time import perf_counter
@@ -21,7 +21,7 @@ from pyrpo._boost_data import BoostData, classification_data, regression_data
 from pyrpo._docs import documented, store
 from pyrpo._inputs import check_X
 from pyrpo._native import Features, Projection, threads
-from pyrpo._native_boost import LEAVES, LOSSES, Boost
+from pyrpo._native_boost import LEAVES, LOSSES, Boost, staged_scores
 from pyrpo._options import bin_count, count, feature_count, number, switch
 from pyrpo.metrics import label_ranking_average_precision
 from pyrpo.projection import resolve_projection
@@ -224,6 +224,10 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         return self._model.predict(check_X(self, X, reset=False), self.n_jobs)
+
+    def _staged(self, X: Any) -> Iterator[np.ndarray]:
+        check_is_fitted(self)
+        return staged_scores(self._model, check_X(self, X, reset=False), self.n_jobs)
 
     def apply(self, X) -> np.ndarray:
         """Leaf of each row in each tree, by node number.
@@ -456,8 +460,42 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        values = self._scores(X)
+        return self._shaped(self._scores(X))
+
+    def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values.ravel() if self._y_ndim == 1 else values
+
+    def staged_predict(self, X) -> Iterator[np.ndarray]:
+        """Outputs after each round (of single targets: after each tree).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Yields
+        ------
+        y : ndarray of the shape of `predict`
+        """
+        for scores in self._staged(X):
+            yield self._shaped(scores.astype(np.float64))
+
+    def predict_topk(self, X, k: int):
+        """The k largest outputs of each row and their values, largest first.
+
+        No (n_samples, n_outputs) array is made.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        k : int
+
+        Returns
+        -------
+        outputs : ndarray of int64, shape (n_samples, k)
+        values : ndarray of shape (n_samples, k)
+        """
+        check_is_fitted(self)
+        return self._model.predict_topk(check_X(self, X, reset=False), k, self.n_jobs)
 
 
 @documented
@@ -601,7 +639,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         -------
         p : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
         """
-        p = self._probabilities(self._scores(X))
+        return self._shaped(self._scores(X))
+
+    def _shaped(self, scores: np.ndarray) -> np.ndarray:
+        p = self._probabilities(scores)
         if not self._indicator and p.shape[1] == 1:
             return np.hstack([1.0 - p, p]) if len(self.classes_) == 2 else np.ones_like(p)
         return p
@@ -631,7 +672,69 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         -------
         y : ndarray of shape (n_samples,) or, of int64, (n_samples, n_labels)
         """
-        p = self.predict_proba(X)
+        return self._decide(self.predict_proba(X))
+
+    def _decide(self, p: np.ndarray) -> np.ndarray:
         if self._indicator:
             return (p > self.threshold).astype(np.int64)
         return self.classes_[p.argmax(axis=1)]
+
+    def staged_predict_proba(self, X) -> Iterator[np.ndarray]:
+        """Probabilities after each round (of single targets: after each tree).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Yields
+        ------
+        p : ndarray of the shape of `predict_proba`
+        """
+        for scores in self._staged(X):
+            yield self._shaped(scores.astype(np.float64))
+
+    def staged_predict(self, X) -> Iterator[np.ndarray]:
+        """Classes or labels after each round (of single targets: after each tree).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Yields
+        ------
+        y : ndarray of the shape of `predict`
+        """
+        for p in self.staged_predict_proba(X):
+            yield self._decide(p)
+
+    def predict_topk(self, X, k: int):
+        """The k most probable classes or labels of each row, best first, and their probabilities.
+
+        No (n_samples, n_labels) array is made.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        k : int
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+            Columns of the indicator, or classes.
+        p : ndarray of shape (n_samples, k)
+        """
+        check_is_fitted(self)
+        X = check_X(self, X, reset=False)
+        if self._link == "logistic" and self._model.n_outputs > 1:
+            index, scores = self._model.predict_topk(X, k, self.n_jobs)
+            return index if self._indicator else self.classes_[index], expit(scores)
+        parts = [self._best(X[i : i + 4096], k) for i in range(0, X.shape[0], 4096)]
+        index, p = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return index if self._indicator else self.classes_[index], p
+
+    def _best(self, X: Any, k: int):
+        p = self._shaped(self._model.predict(X, self.n_jobs))
+        if not 1 <= k <= p.shape[1]:
+            raise ValueError(f"k must be between 1 and {p.shape[1]}, got {k}")
+        index = np.argsort(-p, axis=1, kind="stable")[:, :k]
+        return index, np.take_along_axis(p, index, axis=1)
