@@ -427,19 +427,24 @@ static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows,
   return RPO_OK;
 }
 
+rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err) {
+  rpo_control const passes = rpo_boost_control(b, control);
+  RPO_TRY(rpo_boost_make_room(b, b->rounds + 1, err));
+  draw_bag(b);
+  if (rpo_low_is_over(b)) RPO_TRY(rpo_low_leave(b, &passes, err));
+  RPO_TRY(rpo_boost_sketch(b, &passes, err));
+  return b->low != NULL ? rpo_low_update(b, &passes, err) : rpo_boost_update(b, &passes, err);
+}
+
 static rpo_status one_round(rpo_boost *b, const rpo_control *control, rpo_error *err) {
   rpo_control const passes = rpo_boost_control(b, control);
   rpo_boost_tree t;
   rpo_status status;
   double const began = rpo_now();
   memset(&t, 0, sizeof t);
-  RPO_TRY(rpo_boost_make_room(b, b->rounds + 1, err));
   int32_t *const room = rpo_new(2 * b->n, 4);
   if (room == NULL) return rpo_fail_memory(err, "boosting");
-  draw_bag(b);
-  if (rpo_low_is_over(b)) RPO_GOTO(rpo_low_leave(b, &passes, err));
-  RPO_GOTO(rpo_boost_sketch(b, &passes, err));
-  RPO_GOTO(b->low != NULL ? rpo_low_update(b, &passes, err) : rpo_boost_update(b, &passes, err));
+  RPO_GOTO(rpo_boost_begin_round(b, control, err));
   put_sums(b);
   RPO_GOTO(rpo_hist_run(b->hist, b->bag, b->n_bag, b->weight, (uint64_t)b->rounds, &passes, &t.tree,
                         err));
@@ -469,6 +474,7 @@ rpo_status rpo_boost_run(rpo_boost *b, int64_t rounds, const rpo_control *contro
   if (rounds < 0) {
     return rpo_fail(err, RPO_EINVAL, "rounds is negative: %lld", (long long)rounds);
   }
+  if (b->others > 0) return rpo_fail(err, RPO_EINVAL, "boost has rounds of the caller's learner");
   RPO_TRY(rpo_boost_threads(b, control, err));
   for (int64_t i = 0; i < rounds; i++) {
     double const now = rpo_now();

@@ -69,6 +69,8 @@ struct rpo_boost {
   int64_t n_bag;
   rpo_boost_tree *tree;
   int64_t rounds, room;
+  int64_t others;                  /* rounds of the caller's learner: all of them or none */
+  int64_t projected;               /* rounds + 1 once the caller was given a round's gradients */
   double *train_loss, *watch_loss; /* rounds + 1 */
   double last_seconds;
   /* scratch of one thread: rows of scores, y, gradient, curvature */
@@ -113,6 +115,8 @@ void rpo_boost_wipe(const rpo_boost *b, int thread, const int32_t *rows, int64_t
 rpo_status rpo_boost_gradient(const rpo_boost *b, int thread, const int32_t *rows, int64_t count,
                               const float *f, int curvature, rpo_error *err);
 
+/* Draws the round's sample and phi, and makes the first pass: b->bag and b->z. */
+rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err);
 /* First pass: the last tree is added, gradients of the bag are projected into z. */
 rpo_status rpo_boost_update(rpo_boost *b, const rpo_control *control, rpo_error *err);
 /* Adds the last tree where it is missing. */

@@ -150,6 +150,9 @@ rpo_status rpo_boost_forest(const rpo_boost *b, int64_t rounds, rpo_forest **out
   rpo_status status;
   memset(&p, 0, sizeof p);
   if (b == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "boost or out is NULL");
+  if (b->others > 0) {
+    return rpo_fail(err, RPO_EINVAL, "boost has rounds of the caller's learner: no trees");
+  }
   RPO_TRY(check_rounds(rounds, b->rounds, err));
   p.trees = rounds;
   p.outputs = b->d;
@@ -183,7 +186,7 @@ rpo_status rpo_boost_join(const rpo_boost *const *boosts, int64_t n_boosts, cons
   }
   for (int64_t j = 0; j < n_boosts; j++) {
     if (boosts[j] == NULL || boosts[j]->d != 1 || boosts[j]->features != boosts[0]->features ||
-        !boosts[j]->relabel) {
+        !boosts[j]->relabel || boosts[j]->others > 0) {
       return rpo_fail(err, RPO_EINVAL,
                       "boosts must have one output each, relabelled, and the same features");
     }

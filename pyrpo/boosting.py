@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyrpo import _note
 from pyrpo._boost_data import BoostData, classification_data, regression_data
+from pyrpo._boost_learner import LearnerBoost, LearnerModel, check_learner
 from pyrpo._docs import documented, store
 from pyrpo._inputs import check_X
 from pyrpo._native import Features, Projection, threads
@@ -101,8 +103,7 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         options["seed"] = self._seed
         projection = self._projection(data)
         X, data = self._hold_out(X, data, stopping, eval_set)
-        features = Features(X, bin_count(self.max_bins), self.n_jobs)
-        run = Run(self, options, features, data, projection, stopping)
+        run = Run(self, options, X, data, projection, stopping)
         with self._bar() as told:
             run.go(earlier, told)
         run.finish()
@@ -121,7 +122,10 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         if self.strategy not in ("joint", "single_target"):
             raise ValueError(f"strategy must be 'joint' or 'single_target', got {self.strategy!r}")
         relabel = switch(self.relabel, "relabel") or self.projection is None
-        leaf = ("newton" if relabel else "mean") if self.leaf == "auto" else self.leaf
+        if self.base_estimator is not None:
+            check_learner(self.base_estimator, self)
+        newton = relabel and self.base_estimator is None
+        leaf = ("newton" if newton else "mean") if self.leaf == "auto" else self.leaf
         if leaf not in LEAVES:
             raise ValueError(f"leaf must be 'auto', 'newton' or 'mean', got {self.leaf!r}")
         number(self.n_estimators, "n_estimators", 1, 10**9, whole=True)
@@ -227,7 +231,10 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
 
     def _staged(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)
-        return staged_scores(self._model, check_X(self, X, reset=False), self.n_jobs)
+        X = check_X(self, X, reset=False)
+        if isinstance(self._model, LearnerModel):
+            return self._model.staged(X)
+        return staged_scores(self._model, X, self.n_jobs)
 
     def apply(self, X) -> np.ndarray:
         """Leaf of each row in each tree, by node number.
@@ -267,15 +274,14 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
 class Run:
     """One fit: rounds until something ends them, and what is known of each."""
 
-    def __init__(self, estimator, options, features, data, projection, stopping) -> None:
+    def __init__(self, estimator, options, X, data, projection, stopping) -> None:
         self.e, self.data, self.stopping = estimator, data, stopping
         self.single = estimator.strategy == "single_target" and data.outputs > 1
         loss = data.block_loss(estimator.loss) if callable(estimator.loss) else None
         columns = [data.column(j) for j in range(data.outputs)] if self.single else [data]
+        make = self._maker(estimator, options, X)
         self.boosts = [
-            Boost(
-                options,
-                features,
+            make(
                 part.Y,
                 weight=part.weight,
                 entry_weight=part.entry_weight,
@@ -290,6 +296,12 @@ class Run:
         self._by_loss = not self.stopping or (estimator.scoring == "loss" and loss is None)
         self.best = [0] * len(self.boosts)
         self.metric: list[tuple[int, float]] = []
+
+    @staticmethod
+    def _maker(e: BaseBoosting, options: dict[str, float], X: Any) -> Callable[..., Boost]:
+        if e.base_estimator is not None:
+            return partial(LearnerBoost, e.base_estimator, X, e._seed, options)
+        return partial(Boost, options, Features(X, bin_count(e.max_bins), e.n_jobs))
 
     def go(self, earlier: dict[str, Any], told: Callable[[int], Any]) -> None:
         """Boost."""
@@ -371,6 +383,8 @@ class Run:
         boost, rounds = self.boosts[0], self.best[0]
         e._model = boost.model(rounds)
         e.n_estimators_ = rounds
+        if isinstance(e._model, LearnerModel):
+            e.estimators_, e.steps_ = e._model.estimators, e._model.steps
         train, watched = boost.losses()
         e.train_score_ = train[:-1]
         if self.stopping:
@@ -400,6 +414,10 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     n_features_in_ : int
     n_outputs_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
+    estimators_ : list of regressors
+        With `base_estimator`: one a round.
+    steps_ : ndarray of float32, shape (n_estimators_, n_outputs_)
+        With `base_estimator`: what each output takes of them, learning rate included.
     """
 
     _losses = ("squared", "absolute", "huber")
@@ -415,6 +433,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         relabel=True,
         leaf="auto",
         strategy="joint",
+        base_estimator=None,
         max_depth=6,
         max_leaf_nodes=None,
         min_samples_split=2,
@@ -523,6 +542,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     n_features_in_ : int
     n_outputs_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
+    estimators_ : list of regressors
+        With `base_estimator`: one a round.
+    steps_ : ndarray of float32, shape (n_estimators_, n_outputs_)
+        With `base_estimator`: what each output takes of them, learning rate included.
 
     Examples
     --------
@@ -547,6 +570,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         relabel=True,
         leaf="auto",
         strategy="joint",
+        base_estimator=None,
         max_depth=6,
         max_leaf_nodes=None,
         min_samples_split=2,
