@@ -162,7 +162,30 @@ static int64_t count_entries(const rpo_matrix *Y) {
   return count;
 }
 
+/* Outputs and weights beyond these would leave the range of float sums. */
+#define LARGEST_Y 1e20
+#define LARGEST_WEIGHT 1e15
+#define SMALLEST_WEIGHT 1e-15 /* of all rows */
+
+static rpo_status check_sizes(const rpo_matrix *Y, rpo_error *err) {
+  double worst = 0.0;
+  int const dense = Y->format == RPO_DENSE;
+  for (int64_t i = 0; dense && i < Y->rows; i++) {
+    for (int64_t j = 0; j < Y->cols; j++) {
+      double const v = fabs(rpo_dense_at(Y, i, j));
+      worst = v > worst ? v : worst;
+    }
+  }
+  for (int64_t e = 0; !dense && Y->data != NULL && e < rpo_ptr_at(Y, Y->rows); e++) {
+    double const v = fabs(rpo_value_at(Y->data, Y->dtype, e));
+    worst = v > worst ? v : worst;
+  }
+  if (worst <= LARGEST_Y) return RPO_OK;
+  return rpo_fail(err, RPO_EINVAL, "Y must be of size %g at most, found %g", LARGEST_Y, worst);
+}
+
 static rpo_status read_y(rpo_boost *b, const rpo_matrix *Y, rpo_error *err) {
+  if (!rpo_loss_is_binary(b->loss)) RPO_TRY(check_sizes(Y, err));
   if (Y->format == RPO_DENSE && !rpo_loss_is_binary(b->loss)) {
     b->y_value = rpo_new_zero(b->n * b->stride, 4);
     if (b->y_value == NULL) return rpo_fail_memory(err, "Y");
@@ -202,8 +225,9 @@ static rpo_status read_weights(rpo_boost *b, const rpo_boost_data *data, rpo_err
   }
   for (int64_t i = 0; i < b->n; i++) {
     double const w = data->weight == NULL ? 1.0 : data->weight[i];
-    if (!(w >= 0.0 && isfinite(w))) {
-      return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g", w);
+    if (!(w >= 0.0 && w <= LARGEST_WEIGHT)) {
+      return rpo_fail(err, RPO_EINVAL, "weight must be between 0 and %g, found %g", LARGEST_WEIGHT,
+                      w);
     }
     int const watched = data->watched != NULL && data->watched[i];
     b->weight[i] = watched ? 0.0 : w;
@@ -213,6 +237,10 @@ static rpo_status read_weights(rpo_boost *b, const rpo_boost_data *data, rpo_err
     total += b->weight[i];
   }
   if (!(total > 0.0)) return rpo_fail(err, RPO_EINVAL, "weight: no training row weighs anything");
+  if (total < SMALLEST_WEIGHT) {
+    return rpo_fail(err, RPO_EINVAL, "weight: all training rows together weigh %g, less than %g",
+                    total, SMALLEST_WEIGHT);
+  }
   return RPO_OK;
 }
 
@@ -231,8 +259,9 @@ static rpo_status read_entry_weights(rpo_boost *b, const rpo_matrix *w, rpo_erro
   for (int64_t i = 0; i < b->n; i++) {
     for (int64_t j = 0; j < b->d; j++) {
       double const v = rpo_dense_at(w, i, j);
-      if (v < 0.0) {
-        return rpo_fail(err, RPO_EINVAL, "entry_weight must not be negative, found %g", v);
+      if (!(v >= 0.0 && v <= LARGEST_WEIGHT)) {
+        return rpo_fail(err, RPO_EINVAL, "entry_weight must be between 0 and %g, found %g",
+                        LARGEST_WEIGHT, v);
       }
       b->entry_weight[i * b->stride + j] = (float)v;
     }
@@ -328,12 +357,6 @@ rpo_status rpo_boost_make_room(rpo_boost *b, int64_t rounds, rpo_error *err) {
   return RPO_OK;
 }
 
-static rpo_status watch(rpo_boost *b, const rpo_control *control, double *loss, rpo_error *err) {
-  if (b->low == NULL) return rpo_boost_watch(b, control, loss, err);
-  *loss = rpo_low_watch(b);
-  return RPO_OK;
-}
-
 rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *features,
                          const rpo_boost_data *data, const rpo_projection *projection,
                          const rpo_control *control, rpo_boost **out, rpo_error *err) {
@@ -365,7 +388,7 @@ rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *feature
   RPO_GOTO(make_state(b, data->start, rpo_option_get(options, RPO_OPT_HUBER_QUANTILE), err));
   RPO_GOTO(rpo_boost_make_room(b, 16, err));
   RPO_GOTO(rpo_boost_threads(b, control, err));
-  RPO_GOTO(watch(b, NULL, &b->watch_loss[0], err));
+  RPO_GOTO(rpo_boost_watch(b, NULL, &b->watch_loss[0], err));
   *out = b;
 done:
   if (status != RPO_OK) rpo_boost_free(b);
@@ -460,7 +483,7 @@ static rpo_status one_round(rpo_boost *b, const rpo_control *control, rpo_error 
   b->watch_loss[b->rounds] = b->train_loss[b->rounds] = NAN;
   rpo_control quiet = passes;
   quiet.progress = NULL;
-  RPO_GOTO(watch(b, &quiet, &b->watch_loss[b->rounds], err));
+  RPO_GOTO(rpo_boost_watch(b, &quiet, &b->watch_loss[b->rounds], err));
 done:
   rpo_delete(room);
   rpo_boost_tree_release(&t);

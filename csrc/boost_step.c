@@ -57,14 +57,17 @@ static void go_on(line *l, double slope, double curvature) {
 }
 
 /* One Newton step that cannot raise the loss: of logistic and exponential losses the curvature along
- * the way stays below e^t times what it is here, t the largest change of a score. */
+ * the way stays below e^t (e^(t/2)) times what it is here, t the largest change of a score; of softmax
+ * (see joint_share) below e^2t times 2 sum p (1 - p) v^2. */
 static double one_step(const rpo_boost *b, double slope, double curvature, double reach) {
   double const below = curvature + b->l2;
   if (!(slope > 0.0) || !(below > 0.0)) return 0.0;
   double step = slope / below;
   double const slow = b->loss == RPO_LOSS_LOGISTIC      ? 1.0
                       : b->loss == RPO_LOSS_EXPONENTIAL ? 2.0
+                      : b->loss == RPO_LOSS_SOFTMAX     ? 0.5
                                                         : 0.0;
+  if (b->loss == RPO_LOSS_SOFTMAX) curvature *= 2.0 * (double)(b->d - 1) / (double)b->d;
   for (int i = 0; slow > 0.0 && i < 60; i++) {
     double const t = b->rate * step * reach / slow;
     double const bend = t < 1e-3 ? 0.5 * (1.0 + t) : (rpo_exp(t) - t - 1.0) / (t * t);
@@ -169,7 +172,8 @@ rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
     return RPO_OK;
   }
   if (b->loss == RPO_LOSS_ABSOLUTE) return rpo_boost_median_step(b, t, step, control, err);
-  double *const room = rpo_new_zero(5 * b->d, 8), *const aim = room + 4 * b->d;
+  double *const room = rpo_new_zero(5 * b->d, 8);
+  double *const aim = room == NULL ? NULL : room + 4 * b->d;
   int const aims = b->loss == RPO_LOSS_SOFTMAX && !b->relabel;
   line *const lines = rpo_new_zero(b->d, (int64_t)sizeof *lines);
   rpo_status status;
@@ -225,9 +229,10 @@ static rpo_status median_leaf(void *context, int64_t leaf, int thread, rpo_job *
   const rpo_tree *const tree = &m->t->tree;
   int64_t const first = tree->leaf_start[leaf], n = tree->leaf_start[leaf + 1] - first;
   float *const row = b->table + leaf * b->stride;
-  double *const value = rpo_new(2 * n, 8), *const weight = value + n;
+  double *const value = rpo_new(2 * n, 8);
   (void)thread;
   if (value == NULL) return rpo_fail_memory(err, "the leaves");
+  double *const weight = value + n;
   for (int64_t j = 0; j < b->stride; j++) row[j] = 0.0f;
   for (int64_t j = 0; j < b->d && !rpo_stopped(job); j++) {
     for (int64_t i = 0; i < n; i++) {
@@ -253,11 +258,12 @@ static rpo_status median_column(void *context, int64_t j, int thread, rpo_job *j
   const medians *const m = context;
   const rpo_boost *const b = m->b;
   const rpo_tree *const tree = &m->t->tree;
-  double *const value = rpo_new(2 * tree->n_rows, 8), *const weight = value + tree->n_rows;
+  double *const value = rpo_new(2 * tree->n_rows, 8);
   int64_t n = 0;
   (void)thread;
   (void)job;
   if (value == NULL) return rpo_fail_memory(err, "the step");
+  double *const weight = value + tree->n_rows;
   for (int64_t l = 0; l < tree->n_leaves; l++) {
     double const v = (double)b->table[l * b->stride + j];
     for (int64_t i = tree->leaf_start[l]; v != 0.0 && i < tree->leaf_start[l + 1]; i++) {

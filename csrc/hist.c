@@ -168,11 +168,12 @@ static double unit_of(double largest, int64_t rows) {
   (void)frexp(largest, &exponent);
   (void)frexp((double)rows, &spare);
   int const bits = 52 - spare < 30 ? 52 - spare : 30;
+  if (exponent < -900) exponent = -900; /* its reciprocal is a number */
   return largest > 0.0 ? ldexp(1.0, exponent - bits) : 1.0;
 }
 
 void rpo_hist_units(rpo_hist *h, double weight, double sum) {
-  h->weight_unit = unit_of(weight, h->f->rows);
+  h->weight_unit = h->counted ? unit_of(weight, h->f->rows) : 1.0;
   h->unit = unit_of(sum, h->f->rows);
 }
 
@@ -364,7 +365,8 @@ static double square_over_weight(const rpo_hist *h, const double *total) {
 /* In the caller's units: decrease of the sum of variances, times weight over all weight. */
 static double gain_of(const rpo_hist *h, const rpo_hist_node *node) {
   double const parent = square_over_weight(h, node->total);
-  return (node->cut.score - parent) * (h->unit * h->unit / h->weight_unit) / h->total_weight;
+  double const unit = h->unit / h->weight_unit;
+  return (node->cut.score - parent) / h->total_weight * unit * unit;
 }
 
 static int may_split(const rpo_hist *h, const rpo_hist_node *node) {
@@ -379,13 +381,29 @@ static int split_pays(const rpo_hist *h, const rpo_hist_node *node) {
   return node->cut.score > parent * (1.0 + 1e-12) && gain_of(h, node) >= h->o.min_decrease;
 }
 
-static double threshold_of(const rpo_features *f, const rpo_cut *cut) {
-  if (cut->above == rpo_bins(f, cut->feature)) return INFINITY;
-  double const below = f->high[f->bin_start[cut->feature] + cut->below];
-  double const above = f->low[f->bin_start[cut->feature] + cut->above];
+static double middle_of(const rpo_features *f, double below, double above) {
   double middle = below / 2.0 + above / 2.0;
   if (f->single) middle = (double)(float)middle;
   return middle >= below && middle < above ? middle : below;
+}
+
+/* Midway between the node's values on either side, unless that cuts a bin in two of which the node has
+ * no rows: then behind the bin, so that all rows of it go one way, here and in predictions. */
+static double threshold_of(const rpo_features *f, const rpo_cut *cut) {
+  if (cut->above == rpo_bins(f, cut->feature)) return INFINITY;
+  const double *const low = f->low + f->bin_start[cut->feature];
+  const double *const high = f->high + f->bin_start[cut->feature];
+  double const middle = middle_of(f, high[cut->below], low[cut->above]);
+  int32_t last = cut->below, end = cut->above; /* the last bin that begins before the middle */
+  while (end - last > 1) {
+    int32_t const between = last + (end - last) / 2;
+    if (low[between] <= middle) {
+      last = between;
+    } else {
+      end = between;
+    }
+  }
+  return high[last] <= middle ? middle : middle_of(f, high[last], low[last + 1]);
 }
 
 /* Marks the rows of a sparse column that go to the side its unlisted rows do not go to. */

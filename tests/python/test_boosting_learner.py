@@ -70,7 +70,9 @@ def test_equals_scikit_learn_on_its_trees():
     X, Y = problem(1, 200, 1)
     tree = DecisionTreeRegressor(max_depth=3)
     theirs = Theirs(n_estimators=30, max_depth=3, random_state=0)
-    ours = GradientBoostingRegressor(30, base_estimator=tree, projection=None, **ALL)
+    ours = GradientBoostingRegressor(
+        30, base_estimator=tree, projection=None, learning_rate=0.1, **ALL
+    )
     expected = theirs.fit(X, Y.ravel()).predict(X)
     np.testing.assert_allclose(ours.fit(X, Y.ravel()).predict(X), expected, atol=1e-5)
 
