@@ -142,6 +142,13 @@ BOOSTING: dict[str, tuple[str, str]] = {
         '"joint" or "single_target"',
         "A model of its own for each output (the paper's st-gbrt, br-gbrt).",
     ),
+    "base_estimator": (
+        "regressor or None",
+        "What is fitted to the gradients instead of our trees: clones of any scikit-learn\n"
+        "regressor, of several targets with ``projection=None`` (Algorithm 2), of one with a\n"
+        "projection and ``relabel=False`` (Algorithm 3). Parameters of trees are not used then.\n"
+        "Such models are pickled, not saved.",
+    ),
     "max_features": (
         '"auto", "sqrt", "log2", int, float or None',
         'Features drawn at a node; "auto": three in ten, ten at least.',

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyrpo import _note
 from pyrpo._boost_data import BoostData, classification_data, regression_data
+from pyrpo._boost_learner import LearnerBoost, LearnerModel, check_learner
 from pyrpo._docs import documented, store
 from pyrpo._inputs import check_X
 from pyrpo._native import Features, Projection, threads
@@ -104,19 +106,25 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         options["seed"] = self._seed
         projection = self._projection(data)
         X, data = self._hold_out(X, data, stopping, eval_set)
-        features = Features(X, bin_count(self.max_bins), self.n_jobs)
+        make = self._maker(X, options)
         refit = stopping and switch(self.refit, "refit") and eval_set is None and not again
         budget = None if self.max_time is None else self.max_time / (2 if refit else 1)
-        run = Run(self, options, features, data, projection, stopping, budget)
+        run = Run(self, make, data, projection, stopping, budget)
         with self._bar() as told:
             run.go(earlier, told)
             run.finish()
             if refit:
                 run.boosts.clear()  # their scores are as large as the next ones'
-                whole = Run(self, options, features, data.hold([]), projection, False, budget)
+                whole = Run(self, make, data.hold([]), projection, False, budget)
                 whole.limits = run.best
                 whole.go({}, told)
                 whole.finish()
+
+    def _maker(self, X: Any, options: dict[str, float]) -> Callable[..., Boost]:
+        """What makes runs: of our trees, whose features are encoded once, or of a learner."""
+        if self.base_estimator is not None:
+            return partial(LearnerBoost, self.base_estimator, X, self._seed, options)
+        return partial(Boost, options, Features(X, bin_count(self.max_bins), self.n_jobs))
 
     def _forget(self) -> dict[str, Any]:
         names = [n for n in vars(self) if n == "_model" or (n[-1] == "_" and n[0] != "_")]
@@ -133,7 +141,10 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
             raise ValueError(f"strategy must be 'joint' or 'single_target', got {self.strategy!r}")
         alone = self.projection is None or self.strategy == "single_target"
         relabel = switch(self.relabel, "relabel") or alone
-        leaf = ("newton" if relabel else "mean") if self.leaf == "auto" else self.leaf
+        if self.base_estimator is not None:
+            check_learner(self.base_estimator, self)
+        newton = relabel and self.base_estimator is None
+        leaf = ("newton" if newton else "mean") if self.leaf == "auto" else self.leaf
         if leaf not in LEAVES:
             raise ValueError(f"leaf must be 'auto', 'newton' or 'mean', got {self.leaf!r}")
         number(self.n_estimators, "n_estimators", 1, 10**9, whole=True)
@@ -268,7 +279,10 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
 
     def _staged(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)
-        return staged_scores(self._model, check_X(self, X, reset=False), self.n_jobs)
+        X = check_X(self, X, reset=False)
+        if isinstance(self._model, LearnerModel):
+            return self._model.staged(X)
+        return staged_scores(self._model, X, self.n_jobs)
 
     def apply(self, X) -> np.ndarray:
         """Leaf of each row in each tree, by node number.
@@ -308,15 +322,13 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
 class Run:
     """One fit: rounds until something ends them, and what is known of each."""
 
-    def __init__(self, estimator, options, features, data, projection, stopping, max_time) -> None:
+    def __init__(self, estimator, make, data, projection, stopping, max_time) -> None:
         self.e, self.stopping, self.max_time = estimator, stopping, max_time
         self.single = estimator.strategy == "single_target" and data.outputs > 1
         self.custom = callable(estimator.loss)
         self.parts = [data.column(j) for j in range(data.outputs)] if self.single else [data]
         self.boosts = [
-            Boost(
-                options,
-                features,
+            make(
                 part.Y,
                 weight=part.weight,
                 entry_weight=part.entry_weight,
@@ -436,6 +448,8 @@ class Run:
         boost, rounds = self.boosts[0], self.best[0]
         e._model = boost.model(rounds)
         e.n_estimators_ = rounds
+        if isinstance(e._model, LearnerModel):
+            e.estimators_, e.steps_ = e._model.estimators, e._model.steps
         train, watched = boost.losses()
         known = self.train_score
         e.train_score_ = np.concatenate([known, train[len(known) : -1]])[: self.seen]
@@ -466,6 +480,10 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     n_features_in_ : int
     n_outputs_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
+    estimators_ : list of regressors
+        With `base_estimator`: one a round.
+    steps_ : ndarray of float32, shape (n_estimators_, n_outputs_)
+        With `base_estimator`: what each output takes of them, learning rate included.
     """
 
     _losses = ("squared", "absolute", "huber")
@@ -481,6 +499,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         relabel=True,
         leaf="auto",
         strategy="joint",
+        base_estimator=None,
         max_depth=6,
         max_leaf_nodes=None,
         min_samples_split=2,
@@ -591,6 +610,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     n_features_in_ : int
     n_outputs_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
+    estimators_ : list of regressors
+        With `base_estimator`: one a round.
+    steps_ : ndarray of float32, shape (n_estimators_, n_outputs_)
+        With `base_estimator`: what each output takes of them, learning rate included.
 
     Examples
     --------
@@ -615,6 +638,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         relabel=True,
         leaf="auto",
         strategy="joint",
+        base_estimator=None,
         max_depth=6,
         max_leaf_nodes=None,
         min_samples_split=2,
