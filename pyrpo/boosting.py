@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyrpo import _note
 from pyrpo._boost_data import BoostData, classification_data, regression_data
+from pyrpo._boost_learner import LearnerBoost, LearnerModel, check_learner
 from pyrpo._docs import documented, store
 from pyrpo._inputs import check_X
 from pyrpo._native import Features, Projection, threads
@@ -29,6 +31,7 @@ from pyrpo.projection import resolve_projection
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
 
 _SECONDS = 0.1  # of work between two looks at the clock and at early stopping
+_LEAST_GAIN = 0.02  # of loss, in a leaf's step of one output: less is left out of compact models
 _LOOK = 10  # rounds between two looks at a metric
 
 
@@ -103,11 +106,25 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         options["seed"] = self._seed
         projection = self._projection(data)
         X, data = self._hold_out(X, data, stopping, eval_set)
-        features = Features(X, bin_count(self.max_bins), self.n_jobs)
-        run = Run(self, options, features, data, projection, stopping)
+        make = self._maker(X, options)
+        refit = stopping and switch(self.refit, "refit") and eval_set is None and not again
+        budget = None if self.max_time is None else self.max_time / (2 if refit else 1)
+        run = Run(self, make, data, projection, stopping, budget)
         with self._bar() as told:
             run.go(earlier, told)
-        run.finish()
+            run.finish()
+            if refit:
+                run.boosts.clear()  # their scores are as large as the next ones'
+                whole = Run(self, make, data.hold([]), projection, False, budget)
+                whole.limits = run.best
+                whole.go({}, told)
+                whole.finish()
+
+    def _maker(self, X: Any, options: dict[str, float]) -> Callable[..., Boost]:
+        """What makes runs: of our trees, whose features are encoded once, or of a learner."""
+        if self.base_estimator is not None:
+            return partial(LearnerBoost, self.base_estimator, X, self._seed, options)
+        return partial(Boost, options, Features(X, bin_count(self.max_bins), self.n_jobs))
 
     def _forget(self) -> dict[str, Any]:
         names = [n for n in vars(self) if n == "_model" or (n[-1] == "_" and n[0] != "_")]
@@ -124,7 +141,10 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
             raise ValueError(f"strategy must be 'joint' or 'single_target', got {self.strategy!r}")
         alone = self.projection is None or self.strategy == "single_target"
         relabel = switch(self.relabel, "relabel") or alone
-        leaf = ("newton" if relabel else "mean") if self.leaf == "auto" else self.leaf
+        if self.base_estimator is not None:
+            check_learner(self.base_estimator, self)
+        newton = relabel and self.base_estimator is None
+        leaf = ("newton" if newton else "mean") if self.leaf == "auto" else self.leaf
         if leaf not in LEAVES:
             raise ValueError(f"leaf must be 'auto', 'newton' or 'mean', got {self.leaf!r}")
         number(self.n_estimators, "n_estimators", 1, 10**9, whole=True)
@@ -141,8 +161,8 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
             "l2": number(self.l2, "l2", 0.0),
             "min_samples_split": count(self.min_samples_split, n, "min_samples_split", low=2),
             "min_samples_leaf": count(self.min_samples_leaf, n, "min_samples_leaf"),
-            "max_features": feature_count(self.max_features, p),
-            "half": int(loss in ("logistic", "exponential", "softmax") and data.outputs >= 32),
+            "max_features": feature_count(self._max_features(p), p),
+            **self._leaf_numbers(loss, data),
             "train_loss": 1,
         }
         if self.max_depth is not None:
@@ -152,6 +172,23 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         if loss == "huber":
             options["huber_quantile"] = number(self.huber_quantile, "huber_quantile", 0.0, 1.0)
         return options
+
+    def _leaf_numbers(self, loss: str, data: BoostData) -> dict[str, float]:
+        """How leaves are kept: scores of labels bear 16 bits, and few of them move in a leaf."""
+        labels = loss in ("logistic", "exponential", "softmax")
+        if not (isinstance(self.compact, str) and self.compact == "auto"):
+            compact = switch(self.compact, "compact")
+            if compact and not labels:
+                raise ValueError("compact=True is for losses of labels and classes")
+        else:
+            compact = labels and data.outputs >= 32
+        return {"half": 1, "leaf_min_gain": _LEAST_GAIN} if compact else {}
+
+    def _max_features(self, p: int) -> Any:
+        """Three in ten features, ten at least: boosting gains by it, in time and precision."""
+        if isinstance(self.max_features, str) and self.max_features == "auto":
+            return min(p, max(10, round(0.3 * p)))
+        return self.max_features
 
     def _loss_name(self, data: BoostData) -> str:
         if callable(self.loss):
@@ -242,7 +279,10 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
 
     def _staged(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)
-        return staged_scores(self._model, check_X(self, X, reset=False), self.n_jobs)
+        X = check_X(self, X, reset=False)
+        if isinstance(self._model, LearnerModel):
+            return self._model.staged(X)
+        return staged_scores(self._model, X, self.n_jobs)
 
     def apply(self, X) -> np.ndarray:
         """Leaf of each row in each tree, by node number.
@@ -282,15 +322,13 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
 class Run:
     """One fit: rounds until something ends them, and what is known of each."""
 
-    def __init__(self, estimator, options, features, data, projection, stopping) -> None:
-        self.e, self.stopping = estimator, stopping
+    def __init__(self, estimator, make, data, projection, stopping, max_time) -> None:
+        self.e, self.stopping, self.max_time = estimator, stopping, max_time
         self.single = estimator.strategy == "single_target" and data.outputs > 1
         self.custom = callable(estimator.loss)
         self.parts = [data.column(j) for j in range(data.outputs)] if self.single else [data]
         self.boosts = [
-            Boost(
-                options,
-                features,
+            make(
                 part.Y,
                 weight=part.weight,
                 entry_weight=part.entry_weight,
@@ -304,6 +342,7 @@ class Run:
         ]
         self._by_loss = not self.stopping or (estimator.scoring == "loss" and not self.custom)
         self.best = [0] * len(self.boosts)
+        self.limits = [estimator.n_estimators] * len(self.boosts)
         self.metric: list[list[tuple[int, float]]] = [[] for _ in self.boosts]
         self.train_score = np.empty(0)
         self.halted = False
@@ -349,27 +388,27 @@ class Run:
         self.train_score = earlier.get("train_score_", self.train_score)[: model.n_trees]
 
     def _until_done(self, j: int, n_jobs: int | None, told: Callable[[int], Any]) -> None:
-        boost, e = self.boosts[j], self.e
+        boost = self.boosts[j]
         began, step = perf_counter(), 1 if self._by_loss else _LOOK
         if self.stopping and boost.rounds > 0 and self._has_stalled(j):
             return
-        while boost.rounds < e.n_estimators:
+        while boost.rounds < self.limits[j]:
             now = perf_counter()
-            step = min(step, e.n_estimators - boost.rounds)
+            step = min(step, self.limits[j] - boost.rounds)
             self._keep_on(0, step)
             boost.run(step, n_jobs, progress=self._keep_on)
             told(boost.rounds)
             spent, elapsed = perf_counter() - now, perf_counter() - began
             if self.stopping and self._has_stalled(j):
                 break
-            if e.max_time is not None and elapsed >= e.max_time:
+            if self.max_time is not None and elapsed >= self.max_time:
                 break
             if not self._by_loss:
                 step = _LOOK  # whatever the time: it decides what is seen
                 continue
             step = max(1, min(2 * step, int(step * _SECONDS / max(spent, 1e-6)), 64))
-            if e.max_time is not None:
-                step = max(1, min(step, int((e.max_time - elapsed) / (spent / step + 1e-9))))
+            if self.max_time is not None:
+                step = max(1, min(step, int((self.max_time - elapsed) / (spent / step + 1e-9))))
         if not self.stopping:
             self.best[j] = self.seen = boost.rounds
 
@@ -409,6 +448,8 @@ class Run:
         boost, rounds = self.boosts[0], self.best[0]
         e._model = boost.model(rounds)
         e.n_estimators_ = rounds
+        if isinstance(e._model, LearnerModel):
+            e.estimators_, e.steps_ = e._model.estimators, e._model.steps
         train, watched = boost.losses()
         known = self.train_score
         e.train_score_ = np.concatenate([known, train[len(known) : -1]])[: self.seen]
@@ -439,33 +480,40 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     n_features_in_ : int
     n_outputs_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
+    estimators_ : list of regressors
+        With `base_estimator`: one a round.
+    steps_ : ndarray of float32, shape (n_estimators_, n_outputs_)
+        With `base_estimator`: what each output takes of them, learning rate included.
     """
 
     _losses = ("squared", "absolute", "huber")
 
     def __init__(
         self,
-        n_estimators=1000,
+        n_estimators=2000,
         *,
         loss="squared",
-        learning_rate=0.1,
+        learning_rate=0.05,
         projection="gaussian",
         n_components=1,
         relabel=True,
         leaf="auto",
         strategy="joint",
+        base_estimator=None,
         max_depth=6,
         max_leaf_nodes=None,
         min_samples_split=2,
         min_samples_leaf=1,
-        max_features=None,
+        max_features="auto",
         subsample=0.7,
         l2=1.0,
+        compact="auto",
         huber_quantile=0.9,
         max_bins=256,
         early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=30,
+        n_iter_no_change=50,
+        refit=True,
         scoring="loss",
         tol=0.0,
         max_time=None,
@@ -562,6 +610,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     n_features_in_ : int
     n_outputs_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
+    estimators_ : list of regressors
+        With `base_estimator`: one a round.
+    steps_ : ndarray of float32, shape (n_estimators_, n_outputs_)
+        With `base_estimator`: what each output takes of them, learning rate included.
 
     Examples
     --------
@@ -577,26 +629,29 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     def __init__(
         self,
-        n_estimators=1000,
+        n_estimators=2000,
         *,
         loss="auto",
-        learning_rate=0.1,
+        learning_rate=0.05,
         projection="gaussian",
         n_components=1,
         relabel=True,
         leaf="auto",
         strategy="joint",
+        base_estimator=None,
         max_depth=6,
         max_leaf_nodes=None,
         min_samples_split=2,
         min_samples_leaf=1,
-        max_features=None,
+        max_features="auto",
         subsample=0.7,
         l2=1.0,
+        compact="auto",
         max_bins=256,
         early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=30,
+        n_iter_no_change=50,
+        refit=True,
         scoring="loss",
         tol=0.0,
         max_time=None,

@@ -22,10 +22,10 @@ from pyrpo._inputs import canonical, check_weight
 __all__ = ["LogisticDecoder"]
 
 _SCORES = 1 << 22  # numbers of a block of scores
-_RATE, _MOMENTUM, _MEMORY = 0.1, 0.9, 0.999
+_MOMENTUM, _MEMORY = 0.9, 0.999
 _BATCH, _FEWEST_STEPS = 512, 1000
 _HELD = 2500  # rows
-_FLAT = 1e-4  # added to the variances of standardised codes before whitening
+_FLAT = 0.03  # added to the variances of standardised codes before whitening
 
 
 class LogisticDecoder(BaseEstimator):
@@ -266,11 +266,13 @@ class _Steps:
     """Adam: averages of gradients and of their squares; the rate falls linearly to zero."""
 
     def __init__(self, W: np.ndarray, total: int) -> None:
+        # A first step moves all coefficients of a score, whose codes have variance 1.
+        self.rate = min(0.2, 5.0 / len(W))
         self.W, self.total, self.done = W, total, 0
         self.first, self.second = np.zeros_like(W), np.zeros_like(W)
 
     def take(self, G: np.ndarray) -> None:
-        rate = _RATE * (1.0 - self.done / self.total)
+        rate = self.rate * (1.0 - self.done / self.total)
         self.done += 1
         self.first *= _MOMENTUM
         self.first += (1 - _MOMENTUM) * G

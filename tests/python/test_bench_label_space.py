@@ -53,7 +53,7 @@ def test_bi2013(folder, tmp_path):
     page = (tmp_path / "README.md").read_text()
     for heading in ("Table 3", "Table 4", "Table 5", "Tables 6 to 8", "Figure 1"):
         assert f"## {heading}" in page
-    assert "PLST's encoding error is the smallest (holds)" in page
+    assert "PLST's encoding error is the smallest" in page
     assert str(folder) not in page
     done = run("bi2013", tmp_path, "--data", folder, "--quick")
     assert "fold" not in done  # nothing left to do

@@ -54,6 +54,7 @@ def test_softmax_reaches_scikit_learns_loss():
     oracle = LogisticRegression(C=1.0, tol=1e-8, max_iter=10000).fit(white, y)
 
     def objective(p, coef):
+        p = p / p.sum(axis=1, keepdims=True)
         return len(y) * log_loss(y, p) + 0.5 * (coef**2).sum()
 
     p = ours.predict_proba(X)
