@@ -369,11 +369,11 @@ rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *feature
   b->features = features;
   b->kernels = rpo_kernels_pick();
   b->n = features->rows;
+  read_options(b, options);
+  RPO_GOTO(check_y(b, data->Y, err));
   b->d = data->Y->cols;
   b->stride = stride_of(b->d);
   b->block = b->stride >= BLOCK_NUMBERS ? 1 : BLOCK_NUMBERS / b->stride;
-  read_options(b, options);
-  RPO_GOTO(check_y(b, data->Y, err));
   if ((b->loss == RPO_LOSS_CUSTOM) != (data->loss != NULL)) {
     status =
         rpo_fail(err, RPO_EINVAL, "loss: a callback belongs to RPO_LOSS_CUSTOM, and to it only");
@@ -527,6 +527,9 @@ rpo_status rpo_boost_scores(rpo_boost *b, const int32_t *row, int64_t count,
                             const rpo_control *control, float *out, rpo_error *err) {
   if (b == NULL || row == NULL || out == NULL) {
     return rpo_fail(err, RPO_EINVAL, "boost, row or out is NULL");
+  }
+  if (count < 0) {
+    return rpo_fail(err, RPO_EINVAL, "count is negative: %lld", (long long)count);
   }
   for (int64_t i = 0; i < count; i++) {
     if (row[i] < 0 || row[i] >= b->n) {
