@@ -442,7 +442,9 @@ RPO_API const double *rpo_forest_start(const rpo_forest *forest);
 /* Steps of a boosted model without relabel, trees x outputs, row after row: a leaf's number is
  * multiplied by its tree's. NULL of others. */
 RPO_API const float *rpo_forest_step(const rpo_forest *forest);
-/* 1 when predictions of the forest are sums of its trees on top of constants (boosting). */
+/* 1 when predictions of the forest are sums of its trees on top of constants (boosting). Functions
+ * that read means of training rows refuse such a forest: predict_oob, agreement, relabel, weights,
+ * rpo_leaf_rows_new, importances_on, tree_values, pick. */
 RPO_API int32_t rpo_forest_is_boosted(const rpo_forest *forest);
 
 /* ---- Metrics of scores ------------------------------------------------------------------------- */

@@ -155,6 +155,12 @@ BOOSTING: dict[str, tuple[str, str]] = {
     ),
     "subsample": ("float", "Share of the rows a round sees, drawn without replacement."),
     "l2": ("float", "Added to the curvature in Newton steps."),
+    "compact": (
+        'bool or "auto"',
+        "Leaves hold 16-bit numbers, and none for outputs whose loss their step would lower by\n"
+        'less than 0.02. The rounds that follow see what is kept. "auto": from 32 labels or\n'
+        "classes on.",
+    ),
     "huber_quantile": ("float", "The delta of an output is this quantile of |y - median|."),
     "max_bins": (
         _INT_OR_NONE,
