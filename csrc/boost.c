@@ -397,20 +397,23 @@ done:
 
 /* ---- Rounds ---- */
 
-/* The round's rows: each with probability `subsample`, by its own number. */
-static void draw_bag(rpo_boost *b) {
-  uint64_t const name = rpo_mix(RPO_DRAW_ROUND ^ rpo_mix((uint64_t)b->rounds));
-  b->n_bag = 0;
-  for (int64_t i = 0; i < b->n; i++) {
-    b->bag[b->n_bag] = (int32_t)i;
-    if (!(b->weight[i] > 0.0)) continue;
-    b->n_bag +=
-        b->subsample >= 1.0 || rpo_hash_uniform(b->grow.seed, name, (uint64_t)i) < b->subsample;
+/* Each row with probability `subsample`, by its own number; all where none was drawn. */
+int64_t rpo_boost_sample(uint64_t seed, int64_t round, double subsample, const double *weight,
+                         int64_t n, int32_t *row) {
+  uint64_t const name = rpo_mix(RPO_DRAW_ROUND ^ rpo_mix((uint64_t)round));
+  int64_t count = 0;
+  if (weight == NULL || row == NULL) return 0;
+  for (int64_t i = 0; i < n; i++) {
+    row[count] = (int32_t)i;
+    if (!(weight[i] > 0.0)) continue;
+    count += subsample >= 1.0 || rpo_hash_uniform(seed, name, (uint64_t)i) < subsample;
   }
-  if (b->n_bag > 0) return;
-  for (int64_t i = 0; i < b->n; i++) {
-    if (b->weight[i] > 0.0) b->bag[b->n_bag++] = (int32_t)i;
+  if (count > 0) return count;
+  for (int64_t i = 0; i < n; i++) {
+    row[count] = (int32_t)i;
+    count += weight[i] > 0.0;
   }
+  return count;
 }
 
 /* Projections become what rows add to histograms. */
@@ -453,7 +456,7 @@ static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows,
 rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err) {
   rpo_control const passes = rpo_boost_control(b, control);
   RPO_TRY(rpo_boost_make_room(b, b->rounds + 1, err));
-  draw_bag(b);
+  b->n_bag = rpo_boost_sample(b->grow.seed, b->rounds, b->subsample, b->weight, b->n, b->bag);
   if (rpo_low_is_over(b)) RPO_TRY(rpo_low_leave(b, &passes, err));
   RPO_TRY(rpo_boost_sketch(b, &passes, err));
   return b->low != NULL ? rpo_low_update(b, &passes, err) : rpo_boost_update(b, &passes, err);
