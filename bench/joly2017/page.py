@@ -1,0 +1,2 @@
+def write(results, out):
+    pass
