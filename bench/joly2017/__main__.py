@@ -60,7 +60,7 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     add("--targets", nargs="+", default=[], metavar="NAME=NUMBER",
         help="of an ARFF file without XML: its last NUMBER attributes are targets")  # fmt: skip
     add("--parts", nargs="+", default=[], choices=["artificial", "tables", "figures"])
-    add("--quick", action="store_true", help="one or two splits, few settings, few rounds")
+    add("--quick", action="store_true", help="two splits, few settings and rounds, 8 minutes")
     add("--splits", type=int, default=whole.splits, help="random splits")
     add("--settings", type=int, default=whole.settings, help="random settings of the grid")
     add("--models", type=int, default=whole.models, help="most rounds of artificial problems")
@@ -80,6 +80,7 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     limits.deadline = float("inf")
     if limits.quick:
         limits.splits, limits.settings = min(limits.splits, 2), min(limits.settings, 3)
+        limits.multiple = min(limits.multiple, 0.2)
         limits.models, limits.rounds = min(limits.models, 500), min(limits.rounds, 500)
         limits.many_rounds = min(limits.many_rounds, 50)
         limits.deadline = time.monotonic() + 60 * QUICK_MINUTES

@@ -246,6 +246,8 @@ def p_values(text: str) -> np.ndarray:
     return np.array([[np.nan if word == "-" else float(word) for word in line] for line in lines])
 
 
+# As the paper writes it, by `identity`.
+NAMES = {identity(line.split()[0]): line.split()[0] for line in _SIZES.strip().splitlines()}
 SIZES = _sizes()
 SCORES = _scores()
 TABLE_4 = _artificial(_TABLE_4, 2)
