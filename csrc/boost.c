@@ -159,7 +159,30 @@ static int64_t count_entries(const rpo_matrix *Y) {
   return count;
 }
 
+/* Outputs and weights beyond these would leave the range of float sums. */
+#define LARGEST_Y 1e20
+#define LARGEST_WEIGHT 1e15
+#define SMALLEST_WEIGHT 1e-15 /* of all rows */
+
+static rpo_status check_sizes(const rpo_matrix *Y, rpo_error *err) {
+  double worst = 0.0;
+  int const dense = Y->format == RPO_DENSE;
+  for (int64_t i = 0; dense && i < Y->rows; i++) {
+    for (int64_t j = 0; j < Y->cols; j++) {
+      double const v = fabs(rpo_dense_at(Y, i, j));
+      worst = v > worst ? v : worst;
+    }
+  }
+  for (int64_t e = 0; !dense && Y->data != NULL && e < rpo_ptr_at(Y, Y->rows); e++) {
+    double const v = fabs(rpo_value_at(Y->data, Y->dtype, e));
+    worst = v > worst ? v : worst;
+  }
+  if (worst <= LARGEST_Y) return RPO_OK;
+  return rpo_fail(err, RPO_EINVAL, "Y must be of size %g at most, found %g", LARGEST_Y, worst);
+}
+
 static rpo_status read_y(rpo_boost *b, const rpo_matrix *Y, rpo_error *err) {
+  if (!rpo_loss_is_binary(b->loss)) RPO_TRY(check_sizes(Y, err));
   if (Y->format == RPO_DENSE && !rpo_loss_is_binary(b->loss)) {
     b->y_value = rpo_new_zero(b->n * b->stride, 4);
     if (b->y_value == NULL) return rpo_fail_memory(err, "Y");
@@ -199,8 +222,9 @@ static rpo_status read_weights(rpo_boost *b, const rpo_boost_data *data, rpo_err
   }
   for (int64_t i = 0; i < b->n; i++) {
     double const w = data->weight == NULL ? 1.0 : data->weight[i];
-    if (!(w >= 0.0 && isfinite(w))) {
-      return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g", w);
+    if (!(w >= 0.0 && w <= LARGEST_WEIGHT)) {
+      return rpo_fail(err, RPO_EINVAL, "weight must be between 0 and %g, found %g", LARGEST_WEIGHT,
+                      w);
     }
     int const watched = data->watched != NULL && data->watched[i];
     b->weight[i] = watched ? 0.0 : w;
@@ -210,6 +234,10 @@ static rpo_status read_weights(rpo_boost *b, const rpo_boost_data *data, rpo_err
     total += b->weight[i];
   }
   if (!(total > 0.0)) return rpo_fail(err, RPO_EINVAL, "weight: no training row weighs anything");
+  if (total < SMALLEST_WEIGHT) {
+    return rpo_fail(err, RPO_EINVAL, "weight: all training rows together weigh %g, less than %g",
+                    total, SMALLEST_WEIGHT);
+  }
   return RPO_OK;
 }
 
@@ -228,8 +256,9 @@ static rpo_status read_entry_weights(rpo_boost *b, const rpo_matrix *w, rpo_erro
   for (int64_t i = 0; i < b->n; i++) {
     for (int64_t j = 0; j < b->d; j++) {
       double const v = rpo_dense_at(w, i, j);
-      if (v < 0.0) {
-        return rpo_fail(err, RPO_EINVAL, "entry_weight must not be negative, found %g", v);
+      if (!(v >= 0.0 && v <= LARGEST_WEIGHT)) {
+        return rpo_fail(err, RPO_EINVAL, "entry_weight must be between 0 and %g, found %g",
+                        LARGEST_WEIGHT, v);
       }
       b->entry_weight[i * b->stride + j] = (float)v;
     }

@@ -132,7 +132,8 @@ static double beyond_line(double x) {
 /* A step that cannot raise the loss, from sums of gradients and curvatures alone: of logistic and
  * exponential losses the curvature changes by no more than e^|t| (e^(|t|/2)) along a step t, so that
  *   loss(t) - loss(0) <= -G t + H (e^|t| - |t| - 1).
- * The step is halved until that is not positive. The other losses lie below their parabola. */
+ * The step is halved until that is not positive. Softmax: see joint_share; the other losses lie below
+ * their parabola. */
 static double safe_step(int32_t loss, double g, double h, double step) {
   double const slow = loss == RPO_LOSS_LOGISTIC ? 1.0 : loss == RPO_LOSS_EXPONENTIAL ? 2.0 : 0.0;
   if (slow == 0.0) return step;
@@ -150,6 +151,28 @@ static double newton_value(const rpo_boost *b, double g, double h) {
   if (!(below > 0.0) || g == 0.0) return 0.0;
   if (b->min_gain > 0.0 && 0.5 * g * g / below < b->min_gain) return 0.0;
   return safe_step(b->loss, g, h, b->rate * g / below);
+}
+
+/* Softmax couples the outputs: the curvature along the steps t of a leaf is the sum over its rows of t's
+ * variance under p, at most 2 sum p (1 - p) t^2, and grows by e^r at most, r the range of t. Returns the
+ * power of 1/2 that makes a step of the whole row which cannot raise the loss. */
+static double joint_share(int64_t d, const double *g, const double *h, const float *step) {
+  double slope = 0.0, bend = 0.0, low = 0.0, high = 0.0, share = 1.0;
+  for (int64_t j = 0; j < d; j++) {
+    double const t = (double)step[j];
+    slope += g[j] * t;
+    bend += h[j] * t * t;
+    low = t < low ? t : low;
+    high = t > high ? t : high;
+  }
+  bend *= 2.0 * (double)(d - 1) / (double)d; /* h has the factor d / (d - 1) */
+  for (int i = 0; i < 60; i++) {
+    double const r = share * (high - low);
+    if (r <= 1.0 && bend * share * 0.71828182845904524 <= slope) break;
+    if (r <= 30.0 && bend * share * beyond_line(r) <= slope * r * r) break;
+    share *= 0.5;
+  }
+  return share;
 }
 
 typedef struct labelling {
@@ -174,6 +197,10 @@ static rpo_status label_leaf(void *context, int64_t leaf, int thread, rpo_job *j
   if (newton) rpo_boost_add_chunks(b, what, 1, l->first[leaf], l->first[leaf + 1], h);
   for (int64_t j = 0; j < b->d; j++) {
     row[j] = (float)(newton ? newton_value(b, g[j], h[j]) : g[j] / l->weight[leaf]);
+  }
+  if (newton && b->loss == RPO_LOSS_SOFTMAX) {
+    double const share = joint_share(b->d, g, h, row);
+    for (int64_t j = 0; j < b->d; j++) row[j] *= (float)share;
   }
   for (int64_t j = b->d; j < b->stride; j++) row[j] = 0.0f;
   return RPO_OK;

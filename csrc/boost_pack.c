@@ -178,6 +178,7 @@ rpo_status rpo_boost_join(const rpo_boost *const *boosts, int64_t n_boosts, cons
   int64_t most = 0;
   rpo_status status;
   memset(&p, 0, sizeof p);
+  p.half = 1;
   if (boosts == NULL || rounds == NULL || out == NULL || n_boosts < 1) {
     return rpo_fail(err, RPO_EINVAL, "boosts, rounds or out is NULL, or there are no boosts");
   }
@@ -189,7 +190,7 @@ rpo_status rpo_boost_join(const rpo_boost *const *boosts, int64_t n_boosts, cons
     }
     RPO_TRY(check_rounds(rounds[j], boosts[j]->rounds, err));
     p.trees += rounds[j];
-    p.half |= boosts[j]->half;
+    p.half &= boosts[j]->half; /* singles hold halves, too */
     most = rounds[j] > most ? rounds[j] : most;
   }
   p.outputs = n_boosts;
@@ -245,6 +246,19 @@ static rpo_status unpack_leaves(rpo_boost *b, const rpo_model *m, int64_t tree, 
   return rpo_boost_keep(b, t, err);
 }
 
+/* Scores, losses and rounds as before the first round. */
+static rpo_status begin_again(rpo_boost *b, const double *start, const rpo_control *control,
+                              rpo_error *err) {
+  while (b->rounds > 0) rpo_boost_tree_release(&b->tree[--b->rounds]);
+  memmove(b->start, start, (size_t)b->d * sizeof *start);
+  for (int64_t i = 0; i < b->n; i++) {
+    for (int64_t j = 0; j < b->d; j++) b->score[i * b->stride + j] = (float)start[j];
+    b->leaf_of[i] = -1;
+  }
+  b->train_loss[0] = NAN;
+  return rpo_boost_watch(b, control, &b->watch_loss[0], err);
+}
+
 static rpo_status take_tree(rpo_boost *b, const rpo_model *m, int64_t tree, const int32_t *all,
                             const rpo_control *control, rpo_error *err) {
   rpo_boost_tree t;
@@ -259,6 +273,7 @@ static rpo_status take_tree(rpo_boost *b, const rpo_model *m, int64_t tree, cons
   b->tree[b->rounds++] = t;
   memset(&t, 0, sizeof t);
   b->train_loss[b->rounds] = b->watch_loss[b->rounds] = NAN;
+  status = rpo_boost_watch(b, control, &b->watch_loss[b->rounds], err);
 done:
   rpo_delete(weight);
   rpo_boost_tree_release(&t);
@@ -277,17 +292,26 @@ rpo_status rpo_boost_resume(rpo_boost *b, const rpo_forest *m, const rpo_control
     return rpo_fail(err, RPO_EINVAL, "forest is not the model of such a run");
   }
   if (control != NULL) quiet.n_threads = control->n_threads;
+  RPO_TRY(rpo_boost_threads(b, &quiet, err));
   int32_t *const all = rpo_new(b->n, 4);
-  if (all == NULL) return rpo_fail_memory(err, "boosting");
+  double *const own = rpo_new(b->d, 8);
+  if (all == NULL || own == NULL) {
+    rpo_delete(all);
+    rpo_delete(own);
+    return rpo_fail_memory(err, "boosting");
+  }
+  memcpy(own, b->start, (size_t)b->d * sizeof *own);
   for (int64_t i = 0; i < b->n; i++) all[i] = (int32_t)i;
   RPO_GOTO(rpo_boost_make_room(b, m->trees, err));
-  for (int64_t j = 0; j < b->d; j++) b->start[j] = m->start[j];
-  for (int64_t i = 0; i < b->n; i++) {
-    for (int64_t j = 0; j < b->d; j++) b->score[i * b->stride + j] = (float)b->start[j];
+  status = begin_again(b, m->start, &quiet, err);
+  for (int64_t t = 0; t < m->trees && status == RPO_OK; t++) {
+    status = take_tree(b, m, t, all, &quiet, err);
   }
-  for (int64_t t = 0; t < m->trees; t++) RPO_GOTO(take_tree(b, m, t, all, &quiet, err));
-  status = rpo_boost_watch(b, &quiet, &b->watch_loss[b->rounds], err);
+  if (status != RPO_OK) { /* a loss that cannot be told now is not known */
+    if (begin_again(b, own, &quiet, NULL) != RPO_OK) b->watch_loss[0] = NAN;
+  }
 done:
   rpo_delete(all);
+  rpo_delete(own);
   return status;
 }

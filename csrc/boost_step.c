@@ -45,7 +45,7 @@ static void go_on(line *l, double slope, double curvature) {
   } else {
     l->high = l->at;
   }
-  if (l->low >= l->far || l->high - l->low <= 1e-6 * l->high) {
+  if (l->low >= l->far || (isfinite(l->high) && l->high - l->low <= 1e-6 * l->high)) {
     l->done = 1;
     return;
   }
@@ -57,14 +57,17 @@ static void go_on(line *l, double slope, double curvature) {
 }
 
 /* One Newton step that cannot raise the loss: of logistic and exponential losses the curvature along
- * the way stays below e^t times what it is here, t the largest change of a score. */
+ * the way stays below e^t (e^(t/2)) times what it is here, t the largest change of a score; of softmax
+ * (see joint_share) below e^2t times 2 sum p (1 - p) v^2. */
 static double one_step(const rpo_boost *b, double slope, double curvature, double reach) {
   double const below = curvature + b->l2;
   if (!(slope > 0.0) || !(below > 0.0)) return 0.0;
   double step = slope / below;
   double const slow = b->loss == RPO_LOSS_LOGISTIC      ? 1.0
                       : b->loss == RPO_LOSS_EXPONENTIAL ? 2.0
+                      : b->loss == RPO_LOSS_SOFTMAX     ? 0.5
                                                         : 0.0;
+  if (b->loss == RPO_LOSS_SOFTMAX) curvature *= 2.0 * (double)(b->d - 1) / (double)b->d;
   for (int i = 0; slow > 0.0 && i < 60; i++) {
     double const t = b->rate * step * reach / slow;
     double const bend = t < 1e-3 ? 0.5 * (1.0 + t) : (rpo_exp(t) - t - 1.0) / (t * t);
@@ -145,6 +148,22 @@ static rpo_status search_lines(rpo_boost *b, const rpo_tree *tree, line *lines, 
   return RPO_OK;
 }
 
+/* Softmax scores that all move alike change nothing: a component is given to each class by its own
+ * Newton step first, and one step is searched along that. The table's columns are multiplied. */
+static rpo_status aim_classes(rpo_boost *b, const rpo_tree *tree, double *aim, double *curvature,
+                              float *step, const rpo_control *control, rpo_error *err) {
+  memset(step, 0, (size_t)b->stride * sizeof *step);
+  RPO_TRY(rpo_boost_sum(b, tree->rows, RPO_SUM_STEP, step, control, err));
+  rpo_boost_add_chunks(b, RPO_SUM_STEP, 0, 0, b->n_chunks, aim);
+  rpo_boost_add_chunks(b, RPO_SUM_STEP, 1, 0, b->n_chunks, curvature);
+  for (int64_t j = 0; j < b->d; j++) {
+    double const below = curvature[j] + b->l2;
+    aim[j] = below > 0.0 ? (double)(float)(aim[j] / below) : 0.0;
+    for (int64_t l = 0; l < tree->n_leaves; l++) b->table[l * b->stride + j] *= (float)aim[j];
+  }
+  return RPO_OK;
+}
+
 rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
                           const rpo_control *control, rpo_error *err) {
   if (b->loss == RPO_LOSS_SQUARED && b->relabel && b->entry_weight == NULL) {
@@ -152,15 +171,21 @@ rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
     return RPO_OK;
   }
   if (b->loss == RPO_LOSS_ABSOLUTE) return rpo_boost_median_step(b, t, step, control, err);
-  double *const room = rpo_new_zero(4 * b->d, 8);
+  double *const room = rpo_new_zero(5 * b->d, 8);
+  double *const aim = room == NULL ? NULL : room + 4 * b->d;
+  int const aims = b->loss == RPO_LOSS_SOFTMAX && !b->relabel;
   line *const lines = rpo_new_zero(b->d, (int64_t)sizeof *lines);
   rpo_status status;
   if (room == NULL || lines == NULL) {
     status = rpo_fail_memory(err, "the step");
   } else {
     sums s = {room, room + b->d};
-    status =
-        search_lines(b, &t->tree, lines, room + 2 * b->d, &s, room + 3 * b->d, step, control, err);
+    status = aims ? aim_classes(b, &t->tree, aim, room, step, control, err) : RPO_OK;
+    if (status == RPO_OK) {
+      status = search_lines(b, &t->tree, lines, room + 2 * b->d, &s, room + 3 * b->d, step, control,
+                            err);
+    }
+    for (int64_t j = 0; aims && j < b->d; j++) step[j] *= (float)aim[j];
   }
   rpo_delete(room);
   rpo_delete(lines);
@@ -203,9 +228,10 @@ static rpo_status median_leaf(void *context, int64_t leaf, int thread, rpo_job *
   const rpo_tree *const tree = &m->t->tree;
   int64_t const first = tree->leaf_start[leaf], n = tree->leaf_start[leaf + 1] - first;
   float *const row = b->table + leaf * b->stride;
-  double *const value = rpo_new(2 * n, 8), *const weight = value + n;
+  double *const value = rpo_new(2 * n, 8);
   (void)thread;
   if (value == NULL) return rpo_fail_memory(err, "the leaves");
+  double *const weight = value + n;
   for (int64_t j = 0; j < b->stride; j++) row[j] = 0.0f;
   for (int64_t j = 0; j < b->d && !rpo_stopped(job); j++) {
     for (int64_t i = 0; i < n; i++) {
@@ -231,11 +257,12 @@ static rpo_status median_column(void *context, int64_t j, int thread, rpo_job *j
   const medians *const m = context;
   const rpo_boost *const b = m->b;
   const rpo_tree *const tree = &m->t->tree;
-  double *const value = rpo_new(2 * tree->n_rows, 8), *const weight = value + tree->n_rows;
+  double *const value = rpo_new(2 * tree->n_rows, 8);
   int64_t n = 0;
   (void)thread;
   (void)job;
   if (value == NULL) return rpo_fail_memory(err, "the step");
+  double *const weight = value + tree->n_rows;
   for (int64_t l = 0; l < tree->n_leaves; l++) {
     double const v = (double)b->table[l * b->stride + j];
     for (int64_t i = tree->leaf_start[l]; v != 0.0 && i < tree->leaf_start[l + 1]; i++) {

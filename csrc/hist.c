@@ -61,6 +61,7 @@ rpo_status rpo_hist_new(const rpo_features *f, const rpo_grow_options *options, 
     return status;
   }
   h->stat = f->rows > INT64_MAX / h->stride ? NULL : rpo_new_zero(f->rows * h->stride, 8);
+  h->beside = h->stat == NULL ? NULL : rpo_new(f->sparse ? 0 : f->rows * h->stride, 8);
   h->samples = rpo_new(f->rows, 4);
   h->scratch = rpo_new(f->rows, 4);
   h->mark = rpo_new_zero(f->rows, 1);
@@ -70,9 +71,9 @@ rpo_status rpo_hist_new(const rpo_features *f, const rpo_grow_options *options, 
   h->found = rpo_new(f->cols, (int64_t)sizeof *h->found);
   h->usable = rpo_new(f->cols, 1);
   h->code = rpo_new(f->sparse ? f->cols : 0, 4);
-  if (h->stat == NULL || h->samples == NULL || h->scratch == NULL || h->mark == NULL ||
-      h->permutation == NULL || h->swaps == NULL || h->drawn == NULL || h->found == NULL ||
-      h->usable == NULL || h->code == NULL) {
+  if (h->stat == NULL || h->beside == NULL || h->samples == NULL || h->scratch == NULL ||
+      h->mark == NULL || h->permutation == NULL || h->swaps == NULL || h->drawn == NULL ||
+      h->found == NULL || h->usable == NULL || h->code == NULL) {
     rpo_hist_free(h);
     return rpo_fail_memory(err, "the histograms");
   }
@@ -101,6 +102,7 @@ void rpo_hist_free(rpo_hist *h) {
   rpo_delete(h->waiting);
   rpo_delete(h->offset);
   rpo_delete(h->stat);
+  rpo_delete(h->beside);
   rpo_delete(h->nodes);
   rpo_delete(h->samples);
   rpo_delete(h->scratch);
@@ -164,11 +166,12 @@ static double unit_of(double largest, int64_t rows) {
   (void)frexp(largest, &exponent);
   (void)frexp((double)rows, &spare);
   int const bits = 52 - spare < 30 ? 52 - spare : 30;
+  if (exponent < -900) exponent = -900; /* its reciprocal is a number */
   return largest > 0.0 ? ldexp(1.0, exponent - bits) : 1.0;
 }
 
 void rpo_hist_units(rpo_hist *h, double weight, double sum) {
-  h->weight_unit = unit_of(weight, h->f->rows);
+  h->weight_unit = h->counted ? unit_of(weight, h->f->rows) : 1.0;
   h->unit = unit_of(sum, h->f->rows);
 }
 
@@ -312,6 +315,10 @@ static rpo_status find_cut(rpo_hist *h, rpo_hist_node *node, rpo_error *err) {
   int64_t usable = 0, wanted = all ? p : k;
   rpo_status status = RPO_OK;
   node->cut = none;
+  for (int32_t i = node->start; node->sums == NULL && i < node->end; i++) {
+    double *const to = h->beside + (i - node->start) * h->stride;
+    memcpy(to, h->stat + h->samples[i] * h->stride, (size_t)h->stride * sizeof *to);
+  }
   while (wanted > 0 && status == RPO_OK) {
     s.first = s.end;
     s.end = s.first + wanted < p ? s.first + wanted : p;
@@ -356,7 +363,8 @@ static double square_over_weight(const rpo_hist *h, const double *total) {
 /* In the caller's units: decrease of the sum of variances, times weight over all weight. */
 static double gain_of(const rpo_hist *h, const rpo_hist_node *node) {
   double const parent = square_over_weight(h, node->total);
-  return (node->cut.score - parent) * (h->unit * h->unit / h->weight_unit) / h->total_weight;
+  double const unit = h->unit / h->weight_unit;
+  return (node->cut.score - parent) / h->total_weight * unit * unit;
 }
 
 static int may_split(const rpo_hist *h, const rpo_hist_node *node) {
@@ -371,13 +379,29 @@ static int split_pays(const rpo_hist *h, const rpo_hist_node *node) {
   return node->cut.score > parent * (1.0 + 1e-12) && gain_of(h, node) >= h->o.min_decrease;
 }
 
-static double threshold_of(const rpo_features *f, const rpo_cut *cut) {
-  if (cut->above == rpo_bins(f, cut->feature)) return INFINITY;
-  double const below = f->high[f->bin_start[cut->feature] + cut->below];
-  double const above = f->low[f->bin_start[cut->feature] + cut->above];
+static double middle_of(const rpo_features *f, double below, double above) {
   double middle = below / 2.0 + above / 2.0;
   if (f->single) middle = (double)(float)middle;
   return middle >= below && middle < above ? middle : below;
+}
+
+/* Midway between the node's values on either side, unless that cuts a bin in two of which the node has
+ * no rows: then behind the bin, so that all rows of it go one way, here and in predictions. */
+static double threshold_of(const rpo_features *f, const rpo_cut *cut) {
+  if (cut->above == rpo_bins(f, cut->feature)) return INFINITY;
+  const double *const low = f->low + f->bin_start[cut->feature];
+  const double *const high = f->high + f->bin_start[cut->feature];
+  double const middle = middle_of(f, high[cut->below], low[cut->above]);
+  int32_t last = cut->below, end = cut->above; /* the last bin that begins before the middle */
+  while (end - last > 1) {
+    int32_t const between = last + (end - last) / 2;
+    if (low[between] <= middle) {
+      last = between;
+    } else {
+      end = between;
+    }
+  }
+  return high[last] <= middle ? middle : middle_of(f, high[last], low[last + 1]);
 }
 
 /* Marks the rows of a sparse column that go to the side its unlisted rows do not go to. */

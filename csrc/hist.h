@@ -34,6 +34,7 @@ typedef struct rpo_hist {
   int64_t widest;  /* slots of the widest feature */
   int64_t *offset; /* cols + 1: a feature's slots */
   double *stat;    /* rows x stride: what a row adds to a slot, in units */
+  double *beside;  /* the same of a node's rows, side by side */
   double unit, weight_unit;
   double total_weight, min_leaf_weight;
   const rpo_control *control;

@@ -114,10 +114,69 @@ ALWAYS_INLINE void hist_scan_of(const rpo_hist *h, const double *sums, int32_t b
   }
 }
 
+/* One component, rows of weight 1: a cut's gain over the node is (s W - S w)^2 / (w (W - w) W), compared
+ * with the best without dividing. */
+typedef struct single_scan {
+  double w, s, least, all, sum; /* of the left side; of the node */
+  double above, below;          /* the best gain, as a fraction */
+  int32_t last, cut_below, cut_above;
+} single_scan;
+
+ALWAYS_INLINE void single_start(const rpo_hist *h, const double *total, const double *left,
+                                single_scan *a) {
+  double const rows = (double)h->o.min_leaf;
+  a->w = left[0];
+  a->s = left[1];
+  a->least = rows > h->min_leaf_weight ? rows : h->min_leaf_weight;
+  a->all = total[0];
+  a->sum = total[1];
+  a->above = -1.0;
+  a->below = 1.0;
+  a->last = -1;
+}
+
+ALWAYS_INLINE void single_try(single_scan *a, int32_t next) {
+  double const gain = a->s * a->all - a->sum * a->w, other = a->all - a->w;
+  double const above = gain * gain, below = a->w * other;
+  int const wins = (a->w >= a->least) & (other >= a->least) & (above * a->below > a->above * below);
+  if (wins) {
+    a->above = above;
+    a->below = below;
+    a->cut_below = a->last;
+    a->cut_above = next;
+  }
+}
+
+ALWAYS_INLINE void single_end(const single_scan *a, int8_t missing_left, rpo_cut *cut) {
+  if (a->above < 0.0) return;
+  double const score = (a->sum * a->sum + a->above / a->below) / a->all;
+  if (!(score > cut->score)) return;
+  cut->score = score;
+  cut->below = a->cut_below;
+  cut->above = a->cut_above;
+  cut->missing_left = missing_left;
+}
+
+static void hist_scan_single(const rpo_hist *h, const double *sums, int32_t bins,
+                             const double *total, const double *left, int8_t missing_left,
+                             rpo_cut *cut) {
+  single_scan a;
+  single_start(h, total, left, &a);
+  for (int32_t b = 0; b < bins; b++) {
+    if (sums[2 * b] == 0.0) continue;
+    if (a.last >= 0) single_try(&a, b);
+    a.w += sums[2 * b];
+    a.s += sums[2 * b + 1];
+    a.last = b;
+  }
+  if (missing_left == 0 && a.last >= 0) single_try(&a, bins);
+  single_end(&a, missing_left, cut);
+}
+
 static void hist_scan(const rpo_hist *h, const double *sums, int32_t bins, const double *total,
                       double *left, int8_t missing_left, rpo_cut *cut) {
-  if (h->stride == 2 && h->m == 1) {
-    hist_scan_of(h, sums, bins, total, left, missing_left, 1, 2, cut);
+  if (h->stride == 2) {
+    hist_scan_single(h, sums, bins, total, left, missing_left, cut);
   } else {
     hist_scan_of(h, sums, bins, total, left, missing_left, h->m, h->stride, cut);
   }
@@ -204,31 +263,68 @@ ALWAYS_INLINE void scan_marked_of(const rpo_hist *h, const double *sums, const u
   }
 }
 
+static void scan_marked_single(const rpo_hist *h, const double *sums, const uint64_t *mark,
+                               int32_t bins, const double *total, const double *left,
+                               int8_t missing_left, rpo_cut *cut) {
+  single_scan a;
+  single_start(h, total, left, &a);
+  for (int32_t word = 0; word * 64 < bins; word++) {
+    for (uint64_t bits = mark[word]; bits != 0; bits &= bits - 1) {
+      int32_t const b = word * 64 + lowest_bit(bits);
+      if (b >= bins) break;
+      if (a.last >= 0) single_try(&a, b);
+      a.w += sums[2 * b];
+      a.s += sums[2 * b + 1];
+      a.last = b;
+    }
+  }
+  if (missing_left == 0 && a.last >= 0) single_try(&a, bins);
+  single_end(&a, missing_left, cut);
+}
+
 static void scan_marked(const rpo_hist *h, const double *sums, const uint64_t *mark, int32_t bins,
                         const double *total, double *left, int8_t missing_left, rpo_cut *cut) {
-  if (h->stride == 2 && h->m == 1) {
-    scan_marked_of(h, sums, mark, bins, total, left, missing_left, 1, 2, cut);
+  if (h->stride == 2) {
+    scan_marked_single(h, sums, mark, bins, total, left, missing_left, cut);
   } else {
     scan_marked_of(h, sums, mark, bins, total, left, missing_left, h->m, h->stride, cut);
   }
 }
 
+/* What rows add lies side by side here: h->beside. */
 #define ADD_MARKED(type, width)                                                \
   do {                                                                         \
     const type *const code = (const type *)h->f->codes + feature * h->f->rows; \
-    for (int64_t i = 0; i < n; i++) {                                          \
+    const double *from = h->beside;                                            \
+    for (int64_t i = 0; i < n; i++, from += (width)) {                         \
       int64_t const k = (int64_t)code[rows[i]];                                \
-      const double *const from = h->stat + (int64_t)rows[i] * (width);         \
       double *const to = sums + k * (width);                                   \
       for (int64_t c = 0; c < (width); c++) to[c] += from[c];                  \
       mark[k >> 6] |= (uint64_t)1 << (k & 63);                                 \
     }                                                                          \
   } while (0)
 
+#if HAVE_LANES
+typedef double pair __attribute__((vector_size(16), may_alias));
+#define ADD_MARKED_PAIRS(type)                                                 \
+  do {                                                                         \
+    const type *const code = (const type *)h->f->codes + feature * h->f->rows; \
+    const pair *const from = (const pair *)(const void *)h->beside;            \
+    pair *const to = (pair *)(void *)sums;                                     \
+    for (int64_t i = 0; i < n; i++) {                                          \
+      int64_t const k = (int64_t)code[rows[i]];                                \
+      to[k] += from[i];                                                        \
+      mark[k >> 6] |= (uint64_t)1 << (k & 63);                                 \
+    }                                                                          \
+  } while (0)
+#else
+#define ADD_MARKED_PAIRS(type) ADD_MARKED(type, 2)
+#endif
+
 #define ADD_MARKED_OF(type)        \
   do {                             \
     if (h->stride == 2) {          \
-      ADD_MARKED(type, 2);         \
+      ADD_MARKED_PAIRS(type);      \
     } else if (h->stride == 4) {   \
       ADD_MARKED(type, 4);         \
     } else {                       \
@@ -258,19 +354,23 @@ static int hist_direct(const rpo_hist *h, int64_t feature, const int32_t *rows, 
   cut->feature = (int32_t)feature;
   if (marked > 1) {
     int const some = h->f->has_missing && (mark[bins >> 6] >> (bins & 63) & 1);
-    memset(left, 0, (size_t)stride * sizeof *left);
+    for (int64_t c = 0; c < stride; c++) left[c] = 0.0;
     scan_marked(h, sums, mark, bins, total, left, some ? 0 : -1, cut);
     if (some) {
-      memcpy(left, sums + bins * stride, (size_t)stride * sizeof *left);
+      for (int64_t c = 0; c < stride; c++) left[c] = sums[bins * stride + c];
       scan_marked(h, sums, mark, bins, total, left, 1, cut);
     }
   }
-  for (int64_t w = 0; w < words; w++) {
-    for (uint64_t bits = mark[w]; bits != 0; bits &= bits - 1) {
-      double *const sum = sums + (w * 64 + lowest_bit(bits)) * stride;
-      for (int64_t c = 0; c < stride; c++) sum[c] = 0.0;
+  if (stride != 2 || 4 * marked > bins) {
+    memset(sums, 0, (size_t)((bins + h->f->has_missing) * stride) * sizeof *sums);
+  } else {
+    for (int64_t w = 0; w < words; w++) {
+      for (uint64_t bits = mark[w]; bits != 0; bits &= bits - 1) {
+        double *const sum = sums + (w * 64 + lowest_bit(bits)) * 2;
+        sum[0] = sum[1] = 0.0;
+      }
     }
-    mark[w] = 0;
   }
+  for (int64_t w = 0; w < words; w++) mark[w] = 0;
   return marked > 1;
 }

@@ -10,14 +10,16 @@
 #define PASTE(name, tag) PASTE_(name, tag)
 #define OF_TYPE(name) PASTE(name, TAG)
 
-/* A cache line of numbers as one value. */
+/* A cache line of numbers as one value, and a quarter of it. */
 #if defined(__GNUC__)
 typedef REAL OF_TYPE(line) __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
+typedef REAL OF_TYPE(quarter) __attribute__((vector_size(16), aligned(sizeof(REAL)), may_alias));
 #define LINE ((int)(64 / sizeof(REAL)))
 #else
-typedef REAL OF_TYPE(line);
+typedef REAL OF_TYPE(line), OF_TYPE(quarter);
 #define LINE 1
 #endif
+#define QUARTER ((LINE + 3) / 4)
 
 /* The entries of one row of A. */
 typedef struct OF_TYPE(entries) {
@@ -31,71 +33,31 @@ typedef struct OF_TYPE(entries) {
 } OF_TYPE(entries);
 
 #if defined(__GNUC__)
-#define FETCH(address, write) __builtin_prefetch((address), (write), 2)
+#define FETCH(address) __builtin_prefetch((address), 0, 2) /* into the second-level cache */
 #else
-#define FETCH(address, write) (void)(address)
+#define FETCH(address) (void)(address)
 #endif
 
 /* Asks for the whole dense row of an entry to come. */
 ALWAYS_INLINE void OF_TYPE(fetch)(const OF_TYPE(entries) * r, int64_t e, const REAL *dense,
-                                  int64_t stride, int write) {
+                                  int64_t stride) {
   if (e + r->ahead >= r->listed) return;
   const REAL *const row = dense + r->index[e + r->ahead] * stride;
-  for (int64_t c = 0; c < r->fetched; c += LINE) FETCH(row + c, write);
+  for (int64_t c = 0; c < r->fetched; c += LINE) FETCH(row + c);
 }
 
-/* `lines` lines of columns at b and out; every constant argument is one where this is inlined. */
-ALWAYS_INLINE void OF_TYPE(wide)(int kind, int lines, int ahead, const OF_TYPE(entries) * r,
-                                 const REAL *b, int64_t b_stride, REAL *out, int64_t out_stride) {
-  typedef OF_TYPE(line) line;
-  line sum[8];
-  if (kind == RPO_TRANSPOSED) {
-    for (int v = 0; v < lines; v++) sum[v] = *(const line *)(b + v * LINE);
-  } else {
-    for (int v = 0; v < lines; v++) sum[v] = (line){0};
-    for (int64_t e = 0; e < r->count; e++) {
-      REAL const value = r->value[e * r->step];
-      const REAL *const z = b + r->index[e] * b_stride;
-      if (ahead && r->fetched > 0) OF_TYPE(fetch)(r, e, b, b_stride, 0);
-      for (int v = 0; v < lines; v++) sum[v] += value * *(const line *)(z + v * LINE);
-    }
-  }
-  for (int v = 0; v < lines; v++) sum[v] *= r->weight;
-  if (kind == RPO_TIMES) {
-    for (int v = 0; v < lines; v++) *(line *)(out + v * LINE) = sum[v];
-    return;
-  }
-  for (int64_t e = 0; e < r->count; e++) {
-    REAL const value = r->value[e * r->step];
-    REAL *const z = out + r->index[e] * out_stride;
-    if (ahead && r->fetched > 0) OF_TYPE(fetch)(r, e, out, out_stride, 1);
-    for (int v = 0; v < lines; v++) *(line *)(z + v * LINE) += value * sum[v];
-  }
-}
-
-/* The same for `width` columns, less than a line. */
-ALWAYS_INLINE void OF_TYPE(narrow)(int kind, int width, const OF_TYPE(entries) * r, const REAL *b,
-                                   int64_t b_stride, REAL *out, int64_t out_stride) {
-  REAL sum[8];
-  for (int c = 0; c < width; c++) sum[c] = kind == RPO_TRANSPOSED ? b[c] : (REAL)0;
-  if (kind != RPO_TRANSPOSED) {
-    for (int64_t e = 0; e < r->count; e++) {
-      REAL const value = r->value[e * r->step];
-      const REAL *const z = b + r->index[e] * b_stride;
-      for (int c = 0; c < width; c++) sum[c] += value * z[c];
-    }
-  }
-  for (int c = 0; c < width; c++) sum[c] *= r->weight;
-  if (kind == RPO_TIMES) {
-    for (int c = 0; c < width; c++) out[c] = sum[c];
-    return;
-  }
-  for (int64_t e = 0; e < r->count; e++) {
-    REAL const value = r->value[e * r->step];
-    REAL *const z = out + r->index[e] * out_stride;
-    for (int c = 0; c < width; c++) z[c] += value * sum[c];
-  }
-}
+#define CHUNK lines
+#define VECTOR OF_TYPE(line)
+#define LANES LINE
+#include "loop_chunk.h"
+#define CHUNK quarters
+#define VECTOR OF_TYPE(quarter)
+#define LANES QUARTER
+#include "loop_chunk.h"
+#define CHUNK numbers
+#define VECTOR REAL
+#define LANES 1
+#include "loop_chunk.h"
 
 /* Cuts the columns into chunks. */
 ALWAYS_INLINE void OF_TYPE(row)(int kind, int ahead, const rpo_product *p, OF_TYPE(entries) * r,
@@ -104,31 +66,23 @@ ALWAYS_INLINE void OF_TYPE(row)(int kind, int ahead, const rpo_product *p, OF_TY
   REAL *out = p->out;
   if (kind == RPO_TRANSPOSED) b += i * p->b_stride;
   if (kind == RPO_TIMES) out += i * p->out_stride;
-#define WIDE(lines)                                                           \
-  {                                                                           \
-    OF_TYPE(wide)(kind, lines, ahead, r, b, p->b_stride, out, p->out_stride); \
-    b += (lines) * LINE;                                                      \
-    out += (lines) * LINE;                                                    \
-    left -= (lines) * LINE;                                                   \
-    r->fetched = 0;                                                           \
+#define DO(chunk, parts, lanes)                                                \
+  {                                                                            \
+    OF_TYPE(chunk)(kind, parts, ahead, r, b, p->b_stride, out, p->out_stride); \
+    b += (parts) * (lanes);                                                    \
+    out += (parts) * (lanes);                                                  \
+    left -= (parts) * (lanes);                                                 \
+    r->fetched = 0;                                                            \
   }
-#define NARROW(width)                                                    \
-  if (left >= (width)) {                                                 \
-    OF_TYPE(narrow)(kind, width, r, b, p->b_stride, out, p->out_stride); \
-    b += (width);                                                        \
-    out += (width);                                                      \
-    left -= (width);                                                     \
-  }
-  while (left >= 8 * LINE) WIDE(8)
-  if (left >= 4 * LINE) WIDE(4)
-  if (left >= 2 * LINE) WIDE(2)
-  if (left >= LINE) WIDE(1)
-  if (LINE > 8) NARROW(8)
-  NARROW(4)
-  NARROW(2)
-  NARROW(1)
-#undef WIDE
-#undef NARROW
+  while (left >= 8 * LINE) DO(lines, 8, LINE)
+  if (left >= 4 * LINE) DO(lines, 4, LINE)
+  if (left >= 2 * LINE) DO(lines, 2, LINE)
+  if (left >= LINE) DO(lines, 1, LINE)
+  if (left >= 2 * QUARTER) DO(quarters, 2, QUARTER)
+  if (left >= QUARTER) DO(quarters, 1, QUARTER)
+  if (left >= 2) DO(numbers, 2, 1)
+  if (left >= 1) DO(numbers, 1, 1)
+#undef DO
 }
 
 ALWAYS_INLINE void OF_TYPE(rows)(int kind, int ahead, const rpo_product *p, int64_t from,
@@ -165,6 +119,7 @@ static void OF_TYPE(multiply)(const rpo_product *p, int64_t from, int64_t to, in
 #undef PASTE
 #undef OF_TYPE
 #undef LINE
+#undef QUARTER
 #undef FETCH
 #undef REAL
 #undef INDEX

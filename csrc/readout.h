@@ -36,6 +36,7 @@ typedef struct rpo_reading {
   int64_t k, *index; /* top-k */
   int64_t *indptr, *columns;
   int32_t *leaf; /* trees x rows */
+  float *scores; /* boosted: what trees are added to; NULL: the constants */
 } rpo_reading;
 
 /* A reading of X through all the trees. */

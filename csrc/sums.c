@@ -52,6 +52,10 @@ static void add_leaf(const rpo_model *m, int64_t tree, int64_t leaf, float *sum)
 
 static void give_row(const rpo_reading *r, int64_t row, const float *sum) {
   int64_t const d = r->m->outputs;
+  if (r->scores != NULL) {
+    memcpy(r->scores + row * d, sum, (size_t)d * sizeof *sum);
+    return;
+  }
   if (r->k == 0) {
     for (int64_t j = 0; j < d; j++) r->out[row * d + j] = (double)sum[j];
     return;
@@ -73,7 +77,10 @@ static rpo_status sum_block(void *context, int64_t task, int thread, rpo_job *jo
   rpo_status status = sum == NULL ? rpo_fail_memory(err, "the predictions") : RPO_OK;
   for (int64_t from = 0; from < rows && status == RPO_OK; from += each) {
     int64_t const count = rows - from < each ? rows - from : each;
-    for (int64_t i = 0; i < count * d; i++) sum[i] = (float)m->start[i % d];
+    for (int64_t i = 0; i < count * d && r->scores == NULL; i++) sum[i] = (float)m->start[i % d];
+    if (r->scores != NULL) {
+      memcpy(sum, r->scores + (first + from) * d, (size_t)(count * d) * sizeof *sum);
+    }
     for (int64_t t = 0; t < m->trees && status == RPO_OK; t++) {
       const int32_t *const leaf = s->leaf + t * r->block + from;
       for (int64_t i = 0; i < count; i++) {
@@ -89,6 +96,27 @@ static rpo_status sum_block(void *context, int64_t task, int thread, rpo_job *jo
 
 rpo_status rpo_sums_read(rpo_reading *r, const rpo_control *control, rpo_error *err) {
   return rpo_read_blocks(r, control, sum_block, err);
+}
+
+rpo_status rpo_forest_add_trees(const rpo_forest *m, const rpo_matrix *X, int64_t first,
+                                int64_t end, const rpo_control *control, float *scores,
+                                rpo_error *err) {
+  rpo_reading r;
+  RPO_TRY(rpo_reading_start(&r, m, X, scores, err));
+  if (m->start == NULL) return rpo_fail(err, RPO_EINVAL, "forest is not a boosted model");
+  if (first < 0 || first > end || end > m->trees) {
+    return rpo_fail(err, RPO_EINVAL, "first and end must rise within 0 .. %lld, got %lld, %lld",
+                    (long long)m->trees, (long long)first, (long long)end);
+  }
+  if (first == end) return RPO_OK;
+  rpo_model part = *m; /* looks at those trees only */
+  part.trees = end - first;
+  part.inner_start += first;
+  part.leaf_start += first;
+  if (m->step != NULL) part.step += first * m->outputs;
+  r.m = &part;
+  r.scores = scores;
+  return rpo_sums_read(&r, control, err);
 }
 
 rpo_status rpo_refuse_boosted(const rpo_model *m, const char *what, rpo_error *err) {

@@ -414,6 +414,13 @@ RPO_API rpo_status rpo_boost_forest(const rpo_boost *boost, int64_t rounds, rpo_
  * boosts[j], of its first rounds[j] rounds (single target). */
 RPO_API rpo_status rpo_boost_join(const rpo_boost *const *boosts, int64_t n_boosts,
                                   const int64_t *rounds, rpo_forest **out, rpo_error *err);
+/* Adds trees first .. end - 1 of a boosted model to scores, rows x outputs of X: predictions round by
+ * round. */
+RPO_API rpo_status rpo_forest_add_trees(const rpo_forest *forest, const rpo_matrix *X,
+                                        int64_t first, int64_t end, const rpo_control *control,
+                                        float *scores, rpo_error *err);
+/* The constants of a boosted model: outputs numbers; NULL of other forests. */
+RPO_API const double *rpo_forest_start(const rpo_forest *forest);
 /* 1 when predictions of the forest are sums of its trees on top of constants (boosting). */
 RPO_API int32_t rpo_forest_is_boosted(const rpo_forest *forest);
 

@@ -12,6 +12,7 @@ from pyrpo.forest import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from pyrpo.label_embedding import LabelEmbeddingClassifier
 from pyrpo.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -33,7 +34,7 @@ _ESTIMATORS = {
     )
 }
 
-__all__ = [*_ESTIMATORS, "load"]
+__all__ = [*_ESTIMATORS, "LabelEmbeddingClassifier", "load"]
 
 
 def load(path) -> Any:

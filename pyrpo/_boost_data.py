@@ -21,6 +21,8 @@ from pyrpo._inputs import (
     label_weights,
 )
 
+LARGEST = 1e20  # of outputs: sums of many, weighted, fit single precision
+
 
 @dataclass
 class BoostData:
@@ -83,16 +85,17 @@ class BoostData:
         return replace(self, watched=watched)
 
     def choose(self, rng: np.random.Generator, share: float) -> np.ndarray:
-        """Rows to hold out; of classes, each its share."""
-        wanted = min(max(1, ceil(share * self.rows)), self.rows - 1)
-        order = rng.permutation(self.rows)
+        """Rows of positive weight to hold out; of classes, each its share."""
+        rows = np.arange(self.rows) if self.weight is None else np.flatnonzero(self.weight)
+        wanted = min(max(1, ceil(share * len(rows))), len(rows) - 1)
+        order = rng.permutation(rows)
         if not self.classes or self.outputs < 2:
             return order[:wanted]
         labels = self.Y.indices[order]
         place = np.argsort(labels, kind="stable")
         counts = np.bincount(labels, minlength=self.outputs)
-        rank = np.empty(self.rows, dtype=np.int64)
-        rank[place] = np.arange(self.rows) - np.repeat(np.cumsum(counts) - counts, counts)
+        rank = np.empty(len(rows), dtype=np.int64)
+        rank[place] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         relative = (rank + rng.random(self.outputs)[labels]) / counts[labels]
         return order[np.argsort(relative, kind="stable")[:wanted]]
 
@@ -120,10 +123,34 @@ class BoostData:
             watched=np.arange(n + m) >= n,
         )
 
+    def check_observed(self) -> None:
+        """Refuse outputs of which there is no entry."""
+        if self.entry_weight is None:
+            return
+        seen = (self.entry_weight > 0).any(axis=0)
+        if not seen.all():
+            empty = int(np.flatnonzero(~seen)[0])
+            raise ValueError(
+                f"y: output {empty} is never observed (NaN or of weight 0 in every row)"
+            )
+
     def start(self, loss: Any) -> np.ndarray | None:
         """Constant scores of a callable loss that knows its own; None: the library's."""
         start = getattr(loss, "start", None)
         return None if start is None else np.asarray(start(self.dense()), dtype=np.float64)
+
+    def mean_loss(self, loss: Callable, scores: np.ndarray) -> float:
+        """Mean value of a user's loss."""
+        value = np.asarray(_parts(loss, self._block(slice(None)), scores)[0], dtype=np.float64)
+        if value.shape != scores.shape:
+            raise ValueError(f"loss: the value has shape {value.shape}, the scores {scores.shape}")
+        weight = np.ones(self.rows) if self.weight is None else self.weight
+        entry = 1.0 if self.entry_weight is None else self.entry_weight
+        return float(weight @ (value * entry).mean(axis=1) / weight.sum())
+
+    def _block(self, rows: Any) -> np.ndarray:
+        Y = self.Y[rows]
+        return Y.toarray() if sparse.issparse(Y) else Y
 
     def block_loss(self, loss: Callable) -> Callable:
         """A user's loss on blocks of rows: negative gradients and curvatures into the arrays.
@@ -133,23 +160,33 @@ class BoostData:
         """
 
         def fill(rows, scores, g, h):
-            y = self.Y[rows]
-            parts = loss(y.toarray() if sparse.issparse(y) else y, scores)
-            if len(parts) not in (2, 3):
-                raise ValueError(
-                    "loss must return (value, gradient) or (value, gradient, curvature), "
-                    f"got {len(parts)} parts"
-                )
+            parts = _parts(loss, self._block(rows), scores)
             gradient = np.asarray(parts[1])
             if gradient.shape != scores.shape:
                 raise ValueError(
                     f"loss: the gradient has shape {gradient.shape}, the scores {scores.shape}"
                 )
             np.negative(gradient, out=g, casting="unsafe")
-            if h is not None:
-                h[:] = parts[2] if len(parts) == 3 else 1.0
+            if h is None:
+                return
+            curvature = np.asarray(parts[2]) if len(parts) == 3 else np.ones_like(scores)
+            if curvature.shape != scores.shape:
+                raise ValueError(
+                    f"loss: the curvature has shape {curvature.shape}, the scores {scores.shape}"
+                )
+            h[:] = curvature
 
         return fill
+
+
+def _parts(loss: Callable, y: np.ndarray, scores: np.ndarray) -> tuple:
+    parts = loss(y, scores)
+    if not isinstance(parts, tuple) or len(parts) not in (2, 3):
+        raise ValueError(
+            "loss must return (value, gradient) or (value, gradient, curvature), "
+            f"got {len(parts) if isinstance(parts, tuple) else type(parts).__name__}"
+        )
+    return parts
 
 
 def _complete(Y: Any, weight: np.ndarray | None) -> BoostData:
@@ -160,9 +197,6 @@ def _complete(Y: Any, weight: np.ndarray | None) -> BoostData:
     if missing is not None and missing.any():
         entry = np.where(missing, 0.0, 1.0 if entry is None else entry)
         Y = np.where(missing, 0.0, Y)
-    if entry is not None and (entry.sum(axis=0) == 0).any():
-        empty = int(np.flatnonzero(entry.sum(axis=0) == 0)[0])
-        raise ValueError(f"y: output {empty} is never observed (NaN or of weight 0 in every row)")
     return BoostData(Y, None if by_entry else weight, entry)
 
 
@@ -180,9 +214,12 @@ def regression_data(y: Any, sample_weight: Any) -> tuple[BoostData, int]:
         Y = Y[:, None] if ndim == 1 else Y
         if np.isnan(Y).all():
             raise ValueError("Input y contains NaN only")
-        with np.errstate(over="ignore"):
-            if np.isinf(Y.astype(np.float32)).any():
-                raise ValueError("y must fit single precision, found values beyond 3.4e38")
+    values = Y.data if sparse.issparse(Y) else Y[~np.isnan(Y)]
+    if abs(values).max(initial=0.0) > LARGEST:
+        raise ValueError(
+            f"y must be of size {LARGEST:g} at most, found {abs(values).max()}: scores are kept in "
+            "single precision"
+        )
     return _complete(Y, check_weight(sample_weight, *Y.shape)), ndim
 
 

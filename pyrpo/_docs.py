@@ -142,7 +142,10 @@ BOOSTING: dict[str, tuple[str, str]] = {
         '"joint" or "single_target"',
         "A model of its own for each output (the paper's st-gbrt, br-gbrt).",
     ),
-    "max_features": ('"sqrt", "log2", int, float or None', "Features drawn at a node."),
+    "max_features": (
+        '"auto", "sqrt", "log2", int, float or None',
+        'Features drawn at a node; "auto": three in ten, ten at least.',
+    ),
     "subsample": ("float", "Share of the rows a round sees, drawn without replacement."),
     "l2": ("float", "Added to the curvature in Newton steps."),
     "huber_quantile": ("float", "The delta of an output is this quantile of |y - median|."),
@@ -153,6 +156,11 @@ BOOSTING: dict[str, tuple[str, str]] = {
     "early_stopping": ('bool or "auto"', '"auto", True: stop when the rows held out gain no more.'),
     "validation_fraction": ("float", "Share of the rows held out for early stopping."),
     "n_iter_no_change": ("int", "Rounds without a gain after which to stop."),
+    "refit": (
+        "bool",
+        "After early stopping on rows held out, boost again on all rows, as many rounds (in the\n"
+        "second half of `max_time`). Not with `eval_set` or `warm_start`.",
+    ),
     "scoring": (
         '"loss", "lrap" or callable',
         "What early stopping looks at; a callable gets y and predictions, larger is better.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,20 @@ def pyrpo_loss(user, count, row, f, g, h):
         curvature = view(h, np.float32, 4 * shape[0] * shape[1]).reshape(shape)
     own.loss(view(row, np.int32, 4 * count), scores, gradient, curvature)
     return 0
+
+
+def staged_scores(model: Model, X: Any, n_jobs: int | None = None) -> Iterator[np.ndarray]:
+    """Scores after each tree of a boosted model: one array, changed in place."""
+    view, d = Matrix(X), model.n_outputs
+    start = np.frombuffer(ffi.buffer(lib.rpo_forest_start(model.handle), 8 * d))
+    scores = np.tile(start.astype(np.float32), (X.shape[0], 1))
+    for tree in range(model.n_trees):
+        with control(n_jobs) as c:
+            _check(
+                lib.rpo_forest_add_trees,
+                *(model.handle, view.struct, tree, tree + 1, c, _out("float", scores.ravel())),
+            )
+        yield scores
 
 
 class Boost:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from time import perf_counter
@@ -21,7 +21,7 @@ from pyrpo._boost_data import BoostData, classification_data, regression_data
 from pyrpo._docs import documented, store
 from pyrpo._inputs import check_X
 from pyrpo._native import Features, Projection, threads
-from pyrpo._native_boost import LEAVES, LOSSES, Boost
+from pyrpo._native_boost import LEAVES, LOSSES, Boost, staged_scores
 from pyrpo._options import bin_count, count, feature_count, number, switch
 from pyrpo.metrics import label_ranking_average_precision
 from pyrpo.projection import resolve_projection
@@ -85,34 +85,44 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None"
             )
-        earlier = self._forget() if self.warm_start else self._forget() and {}
+        again = switch(self.warm_start, "warm_start")
+        earlier = self._forget()
+        earlier = earlier if again else {}
         X = check_X(self, X, reset=True)
         data = self._read_y(y, sample_weight, reset=True)
+        data.check_observed()
         if data.rows != X.shape[0]:
             raise ValueError(
                 "Found input variables with inconsistent numbers of samples: "
                 f"X has {X.shape[0]}, y has {data.rows}"
             )
         options = self._options(data, X.shape[1])
-        stopping = self._stopping(eval_set)
-        self._seed = earlier.get("_seed_", None) or int(
-            check_random_state(self.random_state).randint(2**31 - 1)
-        )
+        stopping = self._stopping(data, eval_set)
+        random = check_random_state(self.random_state)
+        self._seed = earlier["_seed_"] if earlier else int(random.randint(2**31 - 1))
         options["seed"] = self._seed
         projection = self._projection(data)
         X, data = self._hold_out(X, data, stopping, eval_set)
         features = Features(X, bin_count(self.max_bins), self.n_jobs)
-        run = Run(self, options, features, data, projection, stopping)
+        refit = stopping and switch(self.refit, "refit") and eval_set is None and not again
+        budget = None if self.max_time is None else self.max_time / (2 if refit else 1)
+        run = Run(self, options, features, data, projection, stopping, budget)
         with self._bar() as told:
             run.go(earlier, told)
-        run.finish()
+            run.finish()
+            if refit:
+                run.boosts.clear()  # their scores are as large as the next ones'
+                whole = Run(self, options, features, data.hold([]), projection, False, budget)
+                whole.limits = run.best
+                whole.go({}, told)
+                whole.finish()
 
     def _forget(self) -> dict[str, Any]:
         names = [n for n in vars(self) if n == "_model" or (n[-1] == "_" and n[0] != "_")]
         earlier = {name: self.__dict__.pop(name) for name in names}
-        if "_model" in earlier:
-            earlier["_seed_"] = self._seed
-        return earlier
+        if "_model" not in earlier:
+            return {}
+        return earlier | {"_seed_": self._seed}
 
     def _options(self, data: BoostData, p: int) -> dict[str, float]:
         """Check every parameter; the library's options."""
@@ -120,7 +130,8 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         loss = self._loss_name(data)
         if self.strategy not in ("joint", "single_target"):
             raise ValueError(f"strategy must be 'joint' or 'single_target', got {self.strategy!r}")
-        relabel = switch(self.relabel, "relabel") or self.projection is None
+        alone = self.projection is None or self.strategy == "single_target"
+        relabel = switch(self.relabel, "relabel") or alone
         leaf = ("newton" if relabel else "mean") if self.leaf == "auto" else self.leaf
         if leaf not in LEAVES:
             raise ValueError(f"leaf must be 'auto', 'newton' or 'mean', got {self.leaf!r}")
@@ -138,7 +149,7 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
             "l2": number(self.l2, "l2", 0.0),
             "min_samples_split": count(self.min_samples_split, n, "min_samples_split", low=2),
             "min_samples_leaf": count(self.min_samples_leaf, n, "min_samples_leaf"),
-            "max_features": feature_count(self.max_features, p),
+            "max_features": feature_count(self._max_features(p), p),
             "half": int(loss in ("logistic", "exponential", "softmax") and data.outputs >= 32),
             "train_loss": 1,
         }
@@ -149,6 +160,12 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         if loss == "huber":
             options["huber_quantile"] = number(self.huber_quantile, "huber_quantile", 0.0, 1.0)
         return options
+
+    def _max_features(self, p: int) -> Any:
+        """Three in ten features, ten at least: boosting gains by it, in time and precision."""
+        if isinstance(self.max_features, str) and self.max_features == "auto":
+            return min(p, max(10, round(0.3 * p)))
+        return self.max_features
 
     def _loss_name(self, data: BoostData) -> str:
         if callable(self.loss):
@@ -175,22 +192,34 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
 
     # ---- early stopping ----
 
-    def _stopping(self, eval_set: Any) -> bool:
+    def _stopping(self, data: BoostData, eval_set: Any) -> bool:
         if self.early_stopping not in (True, False, "auto"):
             raise ValueError(
                 f"early_stopping must be a bool or 'auto', got {self.early_stopping!r}"
             )
         number(self.n_iter_no_change, "n_iter_no_change", 1, whole=True)
-        number(self.validation_fraction, "validation_fraction", 0.0, 1.0)
+        share = number(self.validation_fraction, "validation_fraction", 0.0, 1.0)
+        if not 0.0 < share < 1.0:
+            raise ValueError(f"validation_fraction must be in (0, 1), got {share}")
         number(self.tol, "tol", 0.0)
         if not (self.scoring in ("loss", "lrap") or callable(self.scoring)):
             raise ValueError(f"scoring must be 'loss', 'lrap' or a callable, got {self.scoring!r}")
-        return bool(self.early_stopping) or eval_set is not None
+        if self.scoring == "lrap" and not self._ranks():
+            raise ValueError("scoring='lrap' is for label indicators and strategy='joint'")
+        if eval_set is not None:
+            return True
+        few = np.count_nonzero(data.weight) if data.weight is not None else data.rows
+        if self.early_stopping is True and few < 2:
+            raise ValueError(f"early_stopping needs rows to hold out, but there is {few} sample")
+        return bool(self.early_stopping) and few > 1
+
+    def _ranks(self) -> bool:
+        return bool(self._indicator) and self.strategy == "joint"
 
     def _hold_out(self, X: Any, data: BoostData, stopping: bool, eval_set: Any):
         """Rows that are watched, not trained on: given ones, or a share drawn by row."""
         if eval_set is not None:
-            if len(eval_set) not in (2, 3):
+            if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
                 raise ValueError("eval_set must be (X, y) or (X, y, sample_weight)")
             other = check_X(self, eval_set[0], reset=False)
             more = self._read_y(eval_set[1], (*eval_set, None)[2], reset=False)
@@ -224,6 +253,10 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         return self._model.predict(check_X(self, X, reset=False), self.n_jobs)
+
+    def _staged(self, X: Any) -> Iterator[np.ndarray]:
+        check_is_fitted(self)
+        return staged_scores(self._model, check_X(self, X, reset=False), self.n_jobs)
 
     def apply(self, X) -> np.ndarray:
         """Leaf of each row in each tree, by node number.
@@ -263,11 +296,11 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
 class Run:
     """One fit: rounds until something ends them, and what is known of each."""
 
-    def __init__(self, estimator, options, features, data, projection, stopping) -> None:
-        self.e, self.data, self.stopping = estimator, data, stopping
+    def __init__(self, estimator, options, features, data, projection, stopping, max_time) -> None:
+        self.e, self.stopping, self.max_time = estimator, stopping, max_time
         self.single = estimator.strategy == "single_target" and data.outputs > 1
-        loss = data.block_loss(estimator.loss) if callable(estimator.loss) else None
-        columns = [data.column(j) for j in range(data.outputs)] if self.single else [data]
+        self.custom = callable(estimator.loss)
+        self.parts = [data.column(j) for j in range(data.outputs)] if self.single else [data]
         self.boosts = [
             Boost(
                 options,
@@ -278,14 +311,16 @@ class Run:
                 watched=part.watched,
                 start=part.start(estimator.loss),
                 projection=projection,
-                loss=loss,
+                loss=part.block_loss(estimator.loss) if self.custom else None,
                 n_jobs=estimator.n_jobs,
             )
-            for part in columns
+            for part in self.parts
         ]
-        self._by_loss = not self.stopping or (estimator.scoring == "loss" and loss is None)
+        self._by_loss = not self.stopping or (estimator.scoring == "loss" and not self.custom)
         self.best = [0] * len(self.boosts)
-        self.metric: list[tuple[int, float]] = []
+        self.limits = [estimator.n_estimators] * len(self.boosts)
+        self.metric: list[list[tuple[int, float]]] = [[] for _ in self.boosts]
+        self.train_score = np.empty(0)
 
     def go(self, earlier: dict[str, Any], told: Callable[[int], Any]) -> None:
         """Boost."""
@@ -303,34 +338,43 @@ class Run:
 
     def _take_over(self, earlier: dict[str, Any]) -> None:
         model = earlier["_model"]
-        if self.single or model.n_outputs != self.boosts[0].n_outputs:
-            raise ValueError("warm_start goes on with strategy='joint' and as many outputs only")
+        now = self.e.n_features_in_, self.boosts[0].n_outputs
+        if self.single or (model.n_inputs, model.n_outputs) != now or model.is_boosted is False:
+            raise ValueError(
+                "warm_start goes on with strategy='joint', as many features and as many outputs "
+                f"only: the model has {model.n_inputs} and {model.n_outputs}, now there are {now}"
+            )
+        if not np.array_equal(earlier.get("classes_"), getattr(self.e, "classes_", None)):
+            raise ValueError("warm_start goes on with the same classes only")
         if model.n_trees > self.e.n_estimators:
             raise ValueError(
                 f"n_estimators={self.e.n_estimators} must be larger or equal to the "
                 f"{model.n_trees} rounds already run when warm_start=True"
             )
         self.boosts[0].resume(model, self.e.n_jobs)
+        self.train_score = earlier.get("train_score_", self.train_score)[: model.n_trees]
 
     def _until_done(self, j: int, n_jobs: int | None, told: Callable[[int], Any]) -> None:
-        boost, e = self.boosts[j], self.e
+        boost = self.boosts[j]
         began, step = perf_counter(), 1 if self._by_loss else _LOOK
-        while boost.rounds < e.n_estimators:
+        if self.stopping and boost.rounds > 0 and self._has_stalled(j):
+            return
+        while boost.rounds < self.limits[j]:
             now = perf_counter()
-            step = min(step, e.n_estimators - boost.rounds)
+            step = min(step, self.limits[j] - boost.rounds)
             boost.run(step, n_jobs, progress=lambda done, total: None)
             told(boost.rounds)
             spent, elapsed = perf_counter() - now, perf_counter() - began
             if self.stopping and self._has_stalled(j):
                 break
-            if e.max_time is not None and elapsed >= e.max_time:
+            if self.max_time is not None and elapsed >= self.max_time:
                 break
             if not self._by_loss:
                 step = _LOOK  # whatever the time: it decides what is seen
                 continue
             step = max(1, min(2 * step, int(step * _SECONDS / max(spent, 1e-6)), 64))
-            if e.max_time is not None:
-                step = max(1, min(step, int((e.max_time - elapsed) / (spent / step + 1e-9))))
+            if self.max_time is not None:
+                step = max(1, min(step, int((self.max_time - elapsed) / (spent / step + 1e-9))))
         if not self.stopping:
             self.best[j] = boost.rounds
 
@@ -339,11 +383,10 @@ class Run:
         boost, e = self.boosts[j], self.e
         if self._by_loss:
             losses = boost.losses()[1]
-            first = int(np.flatnonzero(~np.isnan(losses))[0])
-            at, losses = np.arange(first, len(losses)), losses[first:]
+            at = np.arange(len(losses))
         else:
-            self.metric.append((boost.rounds, -self._metric(j)))
-            at, losses = (np.array(v) for v in zip(*self.metric, strict=True))
+            self.metric[j].append((boost.rounds, -self._metric(j)))
+            at, losses = (np.array(v) for v in zip(*self.metric[j], strict=True))
         lowest = np.minimum.accumulate(losses)
         better = losses[1:] < lowest[:-1] - e.tol * np.abs(lowest[:-1])
         best = np.maximum.accumulate(
@@ -354,8 +397,11 @@ class Run:
         return len(late) > 0
 
     def _metric(self, j: int) -> float:
-        held = self.data.held
-        return self.e._score_held_out(held, self.boosts[j].scores(self.data.held_rows))
+        part = self.parts[j]
+        held, scores = part.held, self.boosts[j].scores(part.held_rows)
+        if self.e.scoring == "loss":
+            return -held.mean_loss(self.e.loss, scores)
+        return self.e._score_held_out(held, scores)
 
     def finish(self) -> None:
         """Keep the best rounds and what is known of all."""
@@ -368,7 +414,7 @@ class Run:
         e._model = boost.model(rounds)
         e.n_estimators_ = rounds
         train, watched = boost.losses()
-        e.train_score_ = train[:-1]
+        e.train_score_ = np.concatenate([self.train_score, train[len(self.train_score) : -1]])
         if self.stopping:
             e.validation_score_ = watched
 
@@ -402,10 +448,10 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
 
     def __init__(
         self,
-        n_estimators=1000,
+        n_estimators=2000,
         *,
         loss="squared",
-        learning_rate=0.1,
+        learning_rate=0.05,
         projection="gaussian",
         n_components=1,
         relabel=True,
@@ -415,14 +461,15 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         max_leaf_nodes=None,
         min_samples_split=2,
         min_samples_leaf=1,
-        max_features=None,
+        max_features="auto",
         subsample=0.7,
         l2=1.0,
         huber_quantile=0.9,
         max_bins=256,
         early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=30,
+        n_iter_no_change=50,
+        refit=True,
         scoring="loss",
         tol=0.0,
         max_time=None,
@@ -440,8 +487,6 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         return data
 
     def _score_held_out(self, data, scores):
-        if not callable(self.scoring):
-            raise ValueError("scoring='lrap' is for label indicators")
         return float(self.scoring(data.dense(), scores))
 
     def predict(self, X) -> np.ndarray:
@@ -456,8 +501,42 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        values = self._scores(X)
+        return self._shaped(self._scores(X))
+
+    def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values.ravel() if self._y_ndim == 1 else values
+
+    def staged_predict(self, X) -> Iterator[np.ndarray]:
+        """Outputs after each round (of single targets: after each tree).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Yields
+        ------
+        y : ndarray of the shape of `predict`
+        """
+        for scores in self._staged(X):
+            yield self._shaped(scores.astype(np.float64))
+
+    def predict_topk(self, X, k: int):
+        """The k largest outputs of each row and their values, largest first.
+
+        No (n_samples, n_outputs) array is made.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        k : int
+
+        Returns
+        -------
+        outputs : ndarray of int64, shape (n_samples, k)
+        values : ndarray of shape (n_samples, k)
+        """
+        check_is_fitted(self)
+        return self._model.predict_topk(check_X(self, X, reset=False), k, self.n_jobs)
 
 
 @documented
@@ -500,10 +579,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     def __init__(
         self,
-        n_estimators=1000,
+        n_estimators=2000,
         *,
         loss="auto",
-        learning_rate=0.1,
+        learning_rate=0.05,
         projection="gaussian",
         n_components=1,
         relabel=True,
@@ -513,13 +592,14 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         max_leaf_nodes=None,
         min_samples_split=2,
         min_samples_leaf=1,
-        max_features=None,
+        max_features="auto",
         subsample=0.7,
         l2=1.0,
         max_bins=256,
         early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=30,
+        n_iter_no_change=50,
+        refit=True,
         scoring="loss",
         tol=0.0,
         max_time=None,
@@ -565,8 +645,6 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     def _score_held_out(self, data, scores):
         if self.scoring == "lrap":
-            if not self._indicator:
-                raise ValueError("scoring='lrap' is for label indicators")
             return label_ranking_average_precision(data.Y, scores, empty="drop")
         return float(self.scoring(data.dense(), self._probabilities(scores)))
 
@@ -601,7 +679,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         -------
         p : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
         """
-        p = self._probabilities(self._scores(X))
+        return self._shaped(self._scores(X))
+
+    def _shaped(self, scores: np.ndarray) -> np.ndarray:
+        p = self._probabilities(scores)
         if not self._indicator and p.shape[1] == 1:
             return np.hstack([1.0 - p, p]) if len(self.classes_) == 2 else np.ones_like(p)
         return p
@@ -631,7 +712,69 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         -------
         y : ndarray of shape (n_samples,) or, of int64, (n_samples, n_labels)
         """
-        p = self.predict_proba(X)
+        return self._decide(self.predict_proba(X))
+
+    def _decide(self, p: np.ndarray) -> np.ndarray:
         if self._indicator:
             return (p > self.threshold).astype(np.int64)
         return self.classes_[p.argmax(axis=1)]
+
+    def staged_predict_proba(self, X) -> Iterator[np.ndarray]:
+        """Probabilities after each round (of single targets: after each tree).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Yields
+        ------
+        p : ndarray of the shape of `predict_proba`
+        """
+        for scores in self._staged(X):
+            yield self._shaped(scores.astype(np.float64))
+
+    def staged_predict(self, X) -> Iterator[np.ndarray]:
+        """Classes or labels after each round (of single targets: after each tree).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Yields
+        ------
+        y : ndarray of the shape of `predict`
+        """
+        for p in self.staged_predict_proba(X):
+            yield self._decide(p)
+
+    def predict_topk(self, X, k: int):
+        """The k most probable classes or labels of each row, best first, and their probabilities.
+
+        No (n_samples, n_labels) array is made.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        k : int
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+            Columns of the indicator, or classes.
+        p : ndarray of shape (n_samples, k)
+        """
+        check_is_fitted(self)
+        X = check_X(self, X, reset=False)
+        if self._link == "logistic" and self._model.n_outputs > 1:
+            index, scores = self._model.predict_topk(X, k, self.n_jobs)
+            return index if self._indicator else self.classes_[index], expit(scores)
+        parts = [self._best(X[i : i + 4096], k) for i in range(0, X.shape[0], 4096)]
+        index, p = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return index if self._indicator else self.classes_[index], p
+
+    def _best(self, X: Any, k: int):
+        p = self._shaped(self._model.predict(X, self.n_jobs))
+        if not 1 <= k <= p.shape[1]:
+            raise ValueError(f"k must be between 1 and {p.shape[1]}, got {k}")
+        index = np.argsort(-p, axis=1, kind="stable")[:, :k]
+        return index, np.take_along_axis(p, index, axis=1)

@@ -189,7 +189,7 @@ def column_subset(
         leverage=leverage,
         interpolation=interpolation,
         ratio=_ratio(total, total - explained, total - float(np.square(sigma).sum())),
-        full_rank=rank == k and np.linalg.matrix_rank(V[columns]) == k,
+        full_rank=rank == k and bool(np.linalg.matrix_rank(V[columns]) == k),
     )
 
 

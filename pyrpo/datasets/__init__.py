@@ -1,5 +1,6 @@
 """Readers of multi-label files and generators of multi-output problems."""
 
+from ._extreme import make_xmc
 from ._friedman import (
     make_friedman1_chain,
     make_friedman1_group,
@@ -20,4 +21,5 @@ __all__ = [
     "make_friedman1_group",
     "make_friedman1_ind",
     "make_multilabel",
+    "make_xmc",
 ]

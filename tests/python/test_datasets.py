@@ -24,6 +24,7 @@ from pyrpo.datasets import (
     make_friedman1_group,
     make_friedman1_ind,
     make_multilabel,
+    make_xmc,
 )
 
 DATA = Path(os.environ.get("PYRPO_DATA") or Path(__file__).parents[2] / ".." / "shared" / "data")
@@ -940,3 +941,55 @@ def test_real_vw(part, n_samples):
     assert data.y.shape == (n_samples,)
     np.testing.assert_array_equal(np.unique(data.y), np.arange(1, 1001))
     assert len(data.target_names) == 1000
+
+
+# ---- generated extreme classification ----
+
+
+def test_make_xmc_has_a_hierarchy_and_power_laws():
+    data = make_xmc(20_000, 3000, 333, cardinality=2.0, random_state=0)
+    assert (data.X.shape, data.Y.shape) == ((20_000, 3000), (20_000, 333))
+    assert (data.X.dtype, data.Y.dtype) == (np.float32, np.int8)
+    np.testing.assert_allclose(np.sqrt(data.X.multiply(data.X).sum(axis=1)), 1.0, rtol=1e-5)
+    assert set(data.Y.data) == {1}
+    assert np.diff(data.Y.indptr).min() >= 1
+    assert 1.7 < data.Y.nnz / 20_000 < 2.0  # some labels are drawn twice
+    parents, root = data.parents, len(data.parents) - 1
+    assert parents[root] == root
+    assert (parents[:root] > np.arange(root)).all()
+    assert np.bincount(parents[:333]).max() == 10
+    for counts in (np.bincount(data.Y.indices), np.bincount(data.X.indices)):
+        assert counts.max() > 5 * np.median(counts)
+    with_siblings = data.Y @ (parents[:333, None] == parents[:333]).astype(float)
+    assert (with_siblings.max(axis=1) >= 2).mean() > 0.2
+
+
+def test_make_xmc_is_repeatable_and_learnable():
+    data = make_xmc(3000, 500, 40, noise=0.5, own=0.2, random_state=3)
+    again = make_xmc(3000, 500, 40, noise=0.5, own=0.2, random_state=3)
+    assert (data.X != again.X).nnz == (data.Y != again.Y).nnz == 0
+    y = data.Y.indices
+    center = np.stack([data.X[:2000][y[:2000] == c].mean(axis=0) for c in range(40)])
+    assert ((data.X[2000:] @ center.T).argmax(axis=1) == y[2000:]).mean() > 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_samples": 0}, "at least 1"),
+        ({"cardinality": 0.5}, "cardinality must be"),
+        ({"branching": 1}, "branching must be"),
+        ({"exponent": -1.0}, "exponent must not"),
+        ({"noise": 0.9, "own": 0.2}, "noise and own must be shares"),
+    ],
+)
+def test_make_xmc_refuses(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_xmc(**options)
+
+
+@pytest.mark.parametrize("size", [(1, 1, 1), (5, 2, 2), (50, 30, 11)])
+def test_make_xmc_of_small_sizes(size):
+    data = make_xmc(*size, words=3, random_state=0)
+    assert data.X.shape[1] == size[1]
+    assert len(data.parents) >= size[2]

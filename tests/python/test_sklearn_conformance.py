@@ -3,7 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pyrpo
-from pyrpo import projection
+from pyrpo import feature_map, projection
 
 ESTIMATORS = [
     pyrpo.DecisionTreeClassifier(),
@@ -13,6 +13,7 @@ ESTIMATORS = [
     pyrpo.RandomForestRegressor(5),
     pyrpo.ExtraTreesClassifier(5),
     pyrpo.ExtraTreesRegressor(5),
+    pyrpo.LabelEmbeddingClassifier(),
 ]
 TRANSFORMERS = [
     projection.GaussianProjection(2),
@@ -22,6 +23,7 @@ TRANSFORMERS = [
     projection.HadamardProjection(2),
     projection.SubsampleProjection(1),
     projection.PCAProjection(1),
+    feature_map.RandomFourierFeatures(2),
 ]
 
 PROBABILITIES = (
@@ -33,8 +35,17 @@ BOOTSTRAP = (
 )
 
 
+DRAWN = (
+    "the decoder draws blocks of rows and held-out rows: repeated rows are drawn otherwise than "
+    "weighted ones, and the models are equal up to the draws only"
+)
+
+
 def expected_failures(estimator):
     failures = {}
+    if isinstance(estimator, pyrpo.LabelEmbeddingClassifier):
+        failures["check_sample_weight_equivalence_on_dense_data"] = DRAWN
+        failures["check_sample_weight_equivalence_on_sparse_data"] = DRAWN
     if isinstance(estimator, pyrpo._base.TreesClassifier):
         check = "check_classifiers_multilabel_output_format_predict_proba"
         failures[check] = PROBABILITIES

@@ -1,0 +1,1 @@
+"""Tables and figures of Mineiro and Karampatziakis (2015), made again: see ``__main__``."""

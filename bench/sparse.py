@@ -1,0 +1,211 @@
+"""Products of sparse and dense matrices beside scipy's and the memory's speed, and label encoding.
+
+    python bench/sparse.py                     writes bench/results/sparse.json
+    python bench/sparse.py --quick             a tenth of the rows, no file unless --out says where
+    python bench/sparse.py --data FOLDER       also encodes delicious, if it is there
+
+In cache, times are beside scipy's ``A @ Z`` and ``A.T @ Z`` (scipy has no fused product: both, one
+after the other). Out of cache, the rate is non-zeros x width x size of a number over time, as if
+every dense row came from memory anew, beside that of reading memory from end to end and that of
+``numpy.take`` of rows at random into a buffer that stays in cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import perf_counter, process_time
+
+import machine
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from pyrpo._products import gram_product, product, t_product
+from pyrpo.linalg import column_subset, randomized_pca
+
+ROOT = Path(__file__).resolve().parent.parent
+WIDTH = 120
+NEAR = [(20_000, 500, 40), (50_000, 1000, 19), (2000, 500, 200)]  # rows, columns, entries a row
+FAR = [(100_000, 200_000, 60)]
+
+
+def matrix(shape: tuple[int, int, int], dtype) -> sparse.csr_array:
+    """Random entries; a column may occur twice in a row."""
+    n, p, entries = shape
+    rng = np.random.default_rng(0)
+    columns = np.sort(rng.integers(p, size=(n, entries), dtype=np.int32), axis=1)
+    starts = np.arange(n + 1, dtype=np.int32) * np.int32(entries)
+    values = rng.random(n * entries, dtype=dtype)
+    return sparse.csr_array((values, columns.ravel(), starts), shape=(n, p))
+
+
+def best(call: Callable, repeats: int) -> float:
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def products(A, Z, U, n_jobs: int) -> dict[str, Callable]:
+    return {
+        "A Z": lambda: product(A, Z, n_jobs=n_jobs),
+        "A'U": lambda: t_product(A, U, n_jobs=n_jobs),
+        "A'A Z": lambda: gram_product(A, Z, n_jobs=n_jobs),
+    }
+
+
+def near(shape: tuple[int, int, int], dtype) -> dict:
+    """Times of ours and scipy's where all fits in cache."""
+    A, rng = matrix(shape, dtype), np.random.default_rng(1)
+    Z, U = (rng.random((size, WIDTH), dtype=dtype) for size in (shape[1], shape[0]))
+    transposed = A.T
+    scipys = {"A Z": best(lambda: A @ Z, 7), "A'U": best(lambda: transposed @ U, 7)}
+    scipys["A'A Z"] = scipys["A Z"] + scipys["A'U"]
+    row = {"shape": shape, "width": WIDTH, "dtype": np.dtype(dtype).name, "scipy": scipys}
+    for n_jobs in (1, 2):
+        times = {name: best(call, 7) for name, call in products(A, Z, U, n_jobs).items()}
+        row[f"{n_jobs} threads"] = times
+        row[f"{n_jobs} threads, ratio"] = {name: scipys[name] / times[name] for name in times}
+        row[f"{n_jobs} threads, ns an entry"] = {
+            name: 1e9 * time / A.nnz for name, time in times.items()
+        }
+    return row
+
+
+def rate(n_threads: int, n_bytes: int, call: Callable[[int], None]) -> float:
+    """Bytes a second of the same call in several threads."""
+    with ThreadPoolExecutor(n_threads) as pool:
+        time = best(lambda: list(pool.map(call, range(n_threads))), 5)
+    return n_threads * n_bytes / time
+
+
+def memory(n_threads: int, dtype) -> dict[str, float]:
+    """Bytes a second from end to end, and of rows of WIDTH numbers at random."""
+    rng = np.random.default_rng(2)
+    Z = rng.random((FAR[0][1], WIDTH), dtype=dtype)
+    rows = rng.integers(len(Z), size=(n_threads, 2000, 64))
+    buffers = np.empty((n_threads, 64, WIDTH), dtype=dtype)
+    flat = [np.array(Z.ravel()) for _ in range(n_threads)]
+
+    def take(i):
+        for some in rows[i]:
+            np.take(Z, some, axis=0, out=buffers[i], mode="clip")
+
+    return {
+        "end to end": rate(n_threads, Z.nbytes, lambda i: np.dot(flat[i], flat[i])),
+        "numpy.take": rate(n_threads, rows[0].size * Z[0].nbytes, take),
+    }
+
+
+def far(shape: tuple[int, int, int], dtype) -> dict:
+    """Rates where the dense side is far larger than the cache."""
+    A, rng = matrix(shape, dtype), np.random.default_rng(1)
+    Z, U = (rng.random((size, WIDTH), dtype=dtype) for size in (shape[1], shape[0]))
+    n_bytes = A.nnz * WIDTH * Z.itemsize
+    row = {"shape": shape, "width": WIDTH, "dtype": np.dtype(dtype).name}
+    row["scipy"] = {"A Z": n_bytes / best(lambda: A @ Z, 1)}
+    for n_jobs in (1, 2):
+        row[f"{n_jobs} threads"] = {
+            name: n_bytes / best(call, 3) for name, call in products(A, Z, U, n_jobs).items()
+        }
+        row[f"{n_jobs} threads, memory"] = memory(n_jobs, dtype)
+    return row
+
+
+def hierarchy(n: int, d: int) -> sparse.csr_array:
+    """Labels with all their ancestors in a random tree, some leaves far more often than others."""
+    rng = np.random.default_rng(0)
+    parent = (rng.random(d) * np.arange(d)).astype(np.int64)
+    label = d - 1 - rng.zipf(1.3, size=n) % d
+    label = np.where(rng.random(n) < 0.7, label, rng.integers(d, size=n))
+    rows, columns, row = [], [], np.arange(n)
+    while len(label):
+        rows.append(row)
+        columns.append(label)
+        row, label = row[label > 0], parent[label[label > 0]]
+    rows, columns = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, d))
+
+
+def encode(name: str, Y, k: int) -> dict:
+    """CPU seconds of principal components and of column subsets on one core."""
+    row = {"name": name, "shape": Y.shape, "non-zeros": Y.nnz, "k": k}
+    start = process_time()
+    randomized_pca(Y, k, random_state=0, n_jobs=1)
+    row["randomized_pca"] = process_time() - start
+    for method in ("adaptive", "two-stage"):
+        start = process_time()
+        subset = column_subset(Y, k, method, random_state=0, n_jobs=1)
+        seconds = process_time() - start
+        outcome = {"trials": subset.n_trials, "ratio": subset.ratio, "full": subset.full_rank}
+        row[method] = {"seconds": seconds} | outcome
+    return row
+
+
+def print_near(row: dict) -> None:
+    print(f"in cache, {row['shape']}, {row['dtype']}, width {row['width']}: scipy's time over ours")
+    for n_jobs in (1, 2):
+        ratios, each = row[f"{n_jobs} threads, ratio"], row[f"{n_jobs} threads, ns an entry"]
+        text = ", ".join(f"{name} {ratios[name]:.1f}× ({each[name]:.1f} ns)" for name in ratios)
+        print(f"    {n_jobs} thread(s): {text} an entry", flush=True)
+
+
+def print_far(row: dict) -> None:
+    print(f"out of cache, {row['shape']}, {row['dtype']}, width {row['width']}, GB/s")
+    print(f"    scipy: A Z {row['scipy']['A Z'] / 1e9:.1f}")
+    for n_jobs in (1, 2):
+        rates = row[f"{n_jobs} threads"] | row[f"{n_jobs} threads, memory"]
+        text = ", ".join(f"{name} {value / 1e9:.1f}" for name, value in rates.items())
+        print(f"    {n_jobs} thread(s): {text}", flush=True)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    machine.pin(2)
+    about = machine.describe()
+    print(", ".join(f"{key} {value}" for key, value in about.items()), flush=True)
+    scale = 10 if arguments.quick else 1
+    results = {"machine": about, "date": datetime.date.today().isoformat()}
+    results |= {"quick": arguments.quick, "near": [], "far": [], "encoding": []}
+    for dtype in (np.float64, np.float32):
+        for n, *rest in NEAR:
+            results["near"].append(near((n // scale, *rest), dtype))
+            print_near(results["near"][-1])
+    for dtype in (np.float64, np.float32):
+        for n, *rest in FAR:
+            results["far"].append(far((n // scale, *rest), dtype))
+            print_far(results["far"][-1])
+    problems = [("shape of dmoz", hierarchy(40_000 // scale, 35_437), 300 // scale)]
+    path = Path(arguments.data or "", "delicious-train.arff.gz")
+    if path.exists():
+        from pyrpo.datasets import load_mulan
+
+        problems.append(("delicious", sparse.csr_array(load_mulan(path).Y), 98))
+    for name, Y, k in problems:
+        results["encoding"].append(encode(name, Y, k))
+        print(f"encoding: {results['encoding'][-1]}", flush=True)
+    out = arguments.out or (None if arguments.quick else ROOT / "bench/results/sparse.json")
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
+    parser.add_argument("--data", type=Path, help="folder with delicious-train.arff.gz")
+    parser.add_argument("--out", type=Path)
+    with threadpool_limits(1, user_api="blas"):
+        run(parser.parse_args())
+
+
+if __name__ == "__main__":
+    main()

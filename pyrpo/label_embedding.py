@@ -1,0 +1,375 @@
+"""Classifiers of very many labels by way of few codes: Mineiro and Karampatziakis' Algorithm 3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pyrpo._docs import store
+from pyrpo._inputs import canonical, check_structure, check_weight, classification_outputs
+from pyrpo._least_squares import Ridge
+from pyrpo.decoder import LogisticDecoder, blocks, top_of_blocks
+from pyrpo.embedding import Rembrandt
+from pyrpo.feature_map import RandomFourierFeatures
+
+__all__ = ["LabelEmbeddingClassifier"]
+
+_FLOATS = [np.float64, np.float32]
+
+
+class LabelEmbeddingClassifier(ClassifierMixin, BaseEstimator):
+    """Labels are embedded, codes are predicted from X, and labels are decoded from the codes.
+
+    With ``Rembrandt`` and a fitted decoder this is Algorithm 3 of the Rembrandt paper, with
+    ``MLCSSP`` and ``decoder="linear"`` Algorithm 1 of Bi and Kwok. The model holds
+    k (n_features + n_labels) numbers.
+
+    Parameters
+    ----------
+    embedding : object of `pyrpo.embedding` or None, default=None
+        None: ``Rembrandt`` of 50 codes, centred, or as many as there are labels.
+    regressor : "ridge" or estimator, default="ridge"
+        Predicts codes from X: any regressor of several outputs; or, where codes are 0 and 1 (label
+        selections, compressed labeling), a classifier with ``predict_proba``, whose probabilities
+        are not rounded.
+    feature_map : "gaussian", "laplacian", transformer or None, default=None
+        Of the predicted codes: random Fourier features of a kernel, see
+        `pyrpo.feature_map.RandomFourierFeatures`. Needs a fitted decoder.
+    decoder : "auto", "linear", "logistic", "softmax" or LogisticDecoder, default="auto"
+        "linear": the embedding's ``inverse_transform``, rounded. "logistic": independent logistic
+        regressions of the labels. "softmax": of classes. "auto": softmax for classes, logistic for
+        labels.
+    ridge : float, default=1.0
+        Of ``regressor="ridge"``, which has intercepts.
+    cv : int, splitter or None, default=None
+        The decoder is fitted on codes predicted for rows that the regressor has not seen; for
+        regressors that repeat their training rows, as forests do. None: on those of the training
+        rows.
+    threshold : float, default=0.5
+        Labels are predicted where their probability (linear: score) exceeds it.
+    random_state : int, RandomState instance or None, default=None
+        For the parts whose own is None.
+    n_jobs : int or None, default=None
+        Threads of products with sparse matrices and of ``predict_topk``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes, or the columns of the indicator.
+    regressor_ : estimator
+        Of the codes; with ``regressor="ridge"`` it has ``coef_``, (n_features_in_, k).
+    n_codes_ : int
+    feature_map_ : transformer or None
+    decoder_ : LogisticDecoder or None
+    embedding_ : fitted embedding
+        With ``decoder="linear"`` only: a fitted decoder takes its place.
+
+    References
+    ----------
+    P. Mineiro and N. Karampatziakis, "Fast Label Embeddings via Randomized Linear Algebra", ECML
+    PKDD 2015.
+
+    W. Bi and J. Kwok, "Efficient Multi-label Classification with Many Labels", ICML 2013.
+
+    Examples
+    --------
+    >>> from pyrpo import LabelEmbeddingClassifier
+    >>> from pyrpo.datasets import make_multilabel
+    >>> from pyrpo.embedding import Rembrandt
+    >>> data = make_multilabel(500, n_labels=100, random_state=0)
+    >>> model = LabelEmbeddingClassifier(Rembrandt(20), random_state=0).fit(data.X, data.Y)
+    >>> labels, p = model.predict_topk(data.X, 3)
+    >>> labels.shape
+    (500, 3)
+    """
+
+    def __init__(
+        self,
+        embedding=None,
+        regressor="ridge",
+        feature_map=None,
+        decoder="auto",
+        *,
+        ridge=1.0,
+        cv=None,
+        threshold=0.5,
+        random_state=None,
+        n_jobs=None,
+    ):
+        store(self, locals())
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    # ---- fitting ----
+
+    def fit(self, X, y, sample_weight=None):
+        """Embed, regress, decode.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,), or array or sparse matrix of shape (n_samples, n_labels)
+            Classes, or label indicators.
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        self
+        """
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None"
+            )
+        X = self._read_X(X, reset=True)
+        outputs, self.classes_, self._indicator = classification_outputs(y, None, None, None)
+        Y = outputs.Y
+        if not sparse.issparse(Y):
+            raise ValueError("y: missing labels (NaN) are not supported")
+        if Y.shape[0] != X.shape[0]:
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: "
+                f"X has {X.shape[0]}, y has {Y.shape[0]}"
+            )
+        weight = check_weight(sample_weight, Y.shape[0], 1)
+        if weight is not None:
+            rows = np.flatnonzero(weight := weight.ravel())
+            X, Y, weight = X[rows], Y[rows], weight[rows]
+        Y = Y.astype(X.dtype)
+        rng = check_random_state(self.random_state)
+        decoder = self._decoder(rng)
+        embedding = self._embedding(Y.shape[1], rng)
+        embedding.fit(X, Y, sample_weight=weight)
+        codes = self._regress(X, embedding.transform(Y), weight, rng)
+        self.feature_map_ = self._feature_map(rng)
+        self.embedding_ = self.decoder_ = None
+        if decoder is None:
+            self.embedding_ = embedding
+            return self
+        if self.feature_map_ is not None:
+            codes = self.feature_map_.fit_transform(codes)
+        self.decoder_ = decoder.fit(codes, Y, weight)
+        return self
+
+    def _read_X(self, X: Any, *, reset: bool) -> Any:
+        check_structure(X, "X")
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=_FLOATS)
+        return canonical(sparse.csr_array(X)) if sparse.issparse(X) else X
+
+    def _embedding(self, n_labels: int, rng: Any) -> Any:
+        if self.embedding is None:
+            part = Rembrandt(min(50, n_labels), center=True, n_jobs=self.n_jobs)
+        elif isinstance(self.embedding, type) or not hasattr(self.embedding, "inverse_transform"):
+            raise TypeError(f"embedding must be an embedding object, got {self.embedding!r}")
+        else:
+            part = clone(self.embedding)
+        return _seeded(part, rng)
+
+    def _decoder(self, rng: Any) -> LogisticDecoder | None:
+        """A decoder to be fitted; None: the embedding's own."""
+        kind = self.decoder
+        if isinstance(kind, str) and kind == "auto":
+            kind = "logistic" if self._indicator else "softmax"
+        if isinstance(kind, str) and kind == "linear":
+            if self.feature_map is not None:
+                raise ValueError("feature_map needs decoder='logistic' or 'softmax', got 'linear'")
+            return None
+        if isinstance(kind, str) and kind in ("logistic", "softmax"):
+            kind = LogisticDecoder(kind)
+        if not isinstance(kind, LogisticDecoder):
+            raise ValueError(
+                "decoder must be 'auto', 'linear', 'logistic', 'softmax' or a LogisticDecoder, "
+                f"got {kind!r}"
+            )
+        if kind.loss == "softmax" and self._indicator:
+            raise ValueError("decoder='softmax' needs classes, y is a label indicator")
+        return _seeded(clone(kind), rng)
+
+    def _feature_map(self, rng: Any) -> Any:
+        part = self.feature_map
+        if part is None:
+            return None
+        if isinstance(part, str):
+            part = RandomFourierFeatures(kernel=part)
+        elif not hasattr(part, "transform"):
+            raise TypeError(
+                f"feature_map must be 'gaussian', 'laplacian', a transformer or None, got {part!r}"
+            )
+        return _seeded(clone(part), rng)
+
+    def _regress(self, X: Any, codes: Any, weight: np.ndarray | None, rng: Any) -> np.ndarray:
+        """Fit the regressor of codes; returns what it predicts for the rows of X."""
+        part = self.regressor
+        if isinstance(part, str):
+            if part != "ridge":
+                raise ValueError(f"regressor must be 'ridge' or an estimator, got {part!r}")
+            part = Ridge(self.ridge, n_jobs=self.n_jobs)
+        part = _seeded(clone(part), rng)
+        self._binary = is_classifier(part)
+        if self._binary:
+            codes = _as_classes(codes)
+        fitted = {} if weight is None else {"sample_weight": weight}
+        self.n_codes_ = codes.shape[1]
+        if self.n_codes_ == 1 and not isinstance(part, Ridge):
+            codes = codes[:, 0]
+        self.regressor_ = clone(part).fit(X, codes, **fitted)
+        if self.cv is None:
+            return self._codes(X)
+        method = "predict_proba" if self._binary else "predict"
+        unseen = cross_val_predict(part, X, codes, cv=self.cv, method=method, params=fitted)
+        return self._shape(unseen)
+
+    # ---- predicting ----
+
+    def _codes(self, X: Any) -> np.ndarray:
+        part = self.regressor_
+        return self._shape(part.predict_proba(X) if self._binary else part.predict(X))
+
+    def _shape(self, codes: Any) -> np.ndarray:
+        """Codes as one array: of probabilities, those of class 1."""
+        if isinstance(codes, list):  # scikit-learn's form: one array of two columns an output
+            codes = np.stack([p[:, -1] for p in codes], axis=1)
+        if sparse.issparse(codes):
+            codes = codes.toarray()
+        codes = np.asarray(codes)
+        if self._binary and self.n_codes_ == 1 and codes.ndim == 2:
+            codes = codes[:, -1]
+        return codes.reshape(len(codes), self.n_codes_)
+
+    def _mapped(self, X: Any) -> np.ndarray:
+        """What the decoder sees."""
+        codes = self._codes(X)
+        return codes if self.feature_map_ is None else self.feature_map_.transform(codes)
+
+    def transform_codes(self, X) -> np.ndarray:
+        """Predicted codes.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, k)
+        """
+        check_is_fitted(self)
+        return self._codes(self._read_X(X, reset=False))
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Probabilities of all labels or classes.
+
+        With ``decoder="linear"`` they are scores clipped to 0, ..., 1, those of classes divided by
+        their sum.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
+        """
+        check_is_fitted(self)
+        inputs = self._mapped(self._read_X(X, reset=False))
+        if self.decoder_ is not None:
+            return self.decoder_.predict_proba(inputs)
+        p = np.clip(self._linear_scores(inputs), 0.0, 1.0)
+        if not self._indicator:
+            total = p.sum(axis=1, keepdims=True)
+            p = np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
+        return p
+
+    def _linear_scores(self, codes: np.ndarray) -> np.ndarray:
+        scores = self.embedding_.inverse_transform(codes)
+        return scores.toarray() if sparse.issparse(scores) else scores
+
+    def predict(self, X) -> np.ndarray:
+        """Most probable class, or the labels whose probability exceeds the threshold.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or, of int64, (n_samples, n_labels)
+        """
+        if self._is_indicator():
+            return (self.predict_proba(X) > self.threshold).astype(np.int64)
+        return self.predict_topk(X, 1)[0][:, 0]
+
+    def _is_indicator(self) -> bool:
+        check_is_fitted(self)
+        return self._indicator
+
+    def predict_topk(self, X, k: int):
+        """The k best labels or classes of each row, best first, and their probabilities.
+
+        No (n_samples, n_labels) array is made. With ``decoder="linear"`` scores take the place of
+        probabilities.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        k : int
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples, k)
+            Columns of the indicator, or classes.
+        p : ndarray of shape (n_samples, k)
+        """
+        check_is_fitted(self)
+        codes = self._codes(self._read_X(X, reset=False))
+        if self.decoder_ is None:
+            index, p = top_of_blocks(
+                lambda rows: self._linear_scores(codes[rows]),
+                len(codes),
+                len(self.classes_),
+                k,
+                lambda scores, best: best,
+                self.n_jobs,
+            )
+        else:
+            index, p = self._decode_topk(codes, k)
+        return (index if self._indicator else self.classes_[index]), p
+
+    def _decode_topk(self, codes: np.ndarray, k: int):
+        """In blocks, since a feature map widens the codes."""
+        if self.feature_map_ is None:
+            return self.decoder_.predict_topk(codes, k, self.n_jobs)
+        parts = [
+            self.decoder_.predict_topk(self.feature_map_.transform(codes[rows]), k, self.n_jobs)
+            for rows in blocks(len(codes), self.feature_map_.frequencies_.shape[1])
+        ]
+        return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+
+
+def _seeded(part: Any, rng: Any) -> Any:
+    """Give a part a seed where it has none."""
+    if part.get_params(deep=False).get("random_state", 0) is None:
+        part.set_params(random_state=int(rng.randint(2**31 - 1)))
+    return part
+
+
+def _as_classes(codes: Any) -> np.ndarray:
+    """Codes of 0 and 1 as integers."""
+    codes = codes.toarray() if sparse.issparse(codes) else np.asarray(codes)
+    odd = codes[(codes != 0) & (codes != 1)]
+    if odd.size:
+        raise ValueError(
+            "regressor: a classifier can predict codes of 0 and 1 only, as label selections and "
+            f"compressed labeling have them; found {odd[0]:g}"
+        )
+    return codes.astype(np.int64)
