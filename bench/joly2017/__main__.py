@@ -18,6 +18,7 @@ from pathlib import Path
 from bench.joly2014.data import find
 from bench.joly2017 import page
 from bench.joly2017.data import Artificial, Problem, Real
+from bench.joly2017.methods import METHODS
 from bench.joly2017.plan import Options, stages
 from bench.records import Progress, Records, command
 
@@ -60,6 +61,8 @@ def arguments(given: list[str] | None) -> argparse.Namespace:
     add("--targets", nargs="+", default=[], metavar="NAME=NUMBER",
         help="of an ARFF file without XML: its last NUMBER attributes are targets")  # fmt: skip
     add("--parts", nargs="+", default=[], choices=["artificial", "tables", "figures"])
+    add("--methods", nargs="+", default=[], metavar="METHOD", choices=METHODS,
+        help="these methods in the tables: %(choices)s")  # fmt: skip
     add("--quick", action="store_true", help="two splits, few settings and rounds, 8 minutes")
     add("--splits", type=int, default=whole.splits, help="random splits")
     add("--settings", type=int, default=whole.settings, help="random settings of the grid")
@@ -113,7 +116,8 @@ def main(given: list[str] | None = None) -> None:
     before = len(results.records)
     if not limits.page_only:
         names = ("splits", "settings", "models", "multiple", "rounds", "many_rounds")
-        options = Options(*(getattr(limits, name) for name in names), tuple(limits.parts))
+        parts, methods = tuple(limits.parts), tuple(limits.methods)
+        options = Options(*(getattr(limits, name) for name in names), parts, methods)
         try:
             results.note(limits.command)
             if not run(problems(limits), options, results, limits):

@@ -21,6 +21,7 @@ BOOSTING: dict[str, dict[str, Any]] = {
     "single-gbrt": {"strategy": "single_target"},
 }
 FORESTS = ("mo-rf", "single-rf")
+METHODS = ("artificial-gbrt", *FORESTS, *BOOSTING)
 TREES = 100
 
 RATES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)

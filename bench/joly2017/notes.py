@@ -48,6 +48,6 @@ DIFFERENCES = """"""
 # What is known of data sets.
 DATA = {
     "birds": "294 of the 645 rows of birds have no label. They are left out of the score here; the "
-    "paper's figures agree with counting them as 1, as scikit-learn's metric does, and ranks do not "
+    "paper's figures agree with counting them as 1, as scikit-learn's metric does. Ranks do not "
     "depend on it.",
 }

@@ -110,8 +110,10 @@ def artificial(cells: Cells, rows: list[dict[str, Any]]) -> list[str]:
                 method = row["method"].replace("st-", "single-")
                 theirs = paper.TABLE_6[row["data"].removesuffix(" noisy")].get(method)
                 line += [f"{theirs[0]:.3f}" if theirs else "–", f"{row['half']:.3f}"]
-            lines.append([*line, row["splits"]])
-        parts += [f"## {name}: {title}", notes.TABLE, table([*header, "splits"], lines, 2)]
+            line += [f"{row['rounds']:.0f} of {row['models']}", row["settings"], row["splits"]]
+            lines.append(line)
+        header += ["rounds", "settings", "splits"]
+        parts += [f"## {name}: {title}", notes.TABLE, table(header, lines, 2)]
         parts.append(f"### Table {5 + 2 * noisy}: Student's paired t-test")
         parts.append(notes.SIGNS)
         for data in dict.fromkeys(row["data"] for row in mine):

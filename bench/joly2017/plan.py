@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,10 @@ class Options:
     rounds: int = 10_000  # of figures 1 and 4
     many_rounds: int = 1000  # of figures 2 and 3
     parts: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()  # of the tables; none: all
+
+    def chosen(self, methods: Iterable[str]) -> list[str]:
+        return [method for method in methods if not self.methods or method in self.methods]
 
     def wants(self, part: str) -> bool:
         return not self.parts or part in self.parts
@@ -49,7 +53,7 @@ def artificial(problems: list[Artificial], options: Options) -> Iterator[Unit]:
     """Tables 4 to 7; artificial-gbrt is not among those of noisy outputs."""
     for split in range(options.splits):
         for problem in problems:
-            for method in ARTIFICIAL[problem.noisy :]:
+            for method in options.chosen(ARTIFICIAL[problem.noisy :]):
                 yield from search(problem, method, split, options, models=options.models)
 
 
@@ -57,11 +61,13 @@ def tables(problems: list[Problem], options: Options, split: int) -> Iterator[Un
     """One split of tables 8 to 12: forests, then boosting."""
     for problem in problems:
         yield Clock(problem.name)
-        yield Forest(problem.name, "mo-rf", split)
+        for method in options.chosen(["mo-rf"]):
+            yield Forest(problem.name, method, split)
     for problem in problems:
-        yield Forest(problem.name, "single-rf", split)
+        for method in options.chosen(["single-rf"]):
+            yield Forest(problem.name, method, split)
         limit = {"multiple": round(options.multiple * MULTIPLE[problem.metric])}
-        for method in BOOSTING:
+        for method in options.chosen(BOOSTING):
             yield from search(problem, method, split, options, **limit)
 
 

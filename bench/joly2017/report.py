@@ -74,7 +74,8 @@ def table_rows(cells: Cells) -> list[dict[str, Any]]:
             for name in ("score_part", "score_one", "half", "fit_cpu", "tuning_cpu", "rounds"):
                 values = [r[name] for r in records.values() if r.get(name) is not None]
                 row[name] = float(np.mean(values)) if values else None
-            row["settings"] = min(r.get("settings", 0) for r in records.values())
+            for name in ("settings", "models"):
+                row[name] = min(r.get(name, 0) for r in records.values())
             rows.append(row)
     return rows
 
