@@ -50,17 +50,17 @@ def _line(axes, found, label: str, seconds: bool = False, **style: Any) -> None:
 
 def artificial(results: Records, path: Path) -> bool:
     """Figures 1 and 4."""
-    figure = _figure((13, 7))
-    panels = figure.subplots(2, 3)
-    for axes, data, letter in zip(panels[0], PLAIN, "abc", strict=True):
+    figure = _figure((11, 7))
+    (first, second), (third, kinds) = figure.subplots(2, 2)
+    for axes, data, letter in zip((first, second, third), PLAIN, "abc", strict=True):
         for method in ("single-gbrt", "gbmort", "gbrt-rpo-subsampled"):
             _line(axes, curve(results, data, method, projection=None), shown("", method), True)
         axes.set(title=f"Figure 1{letter}: {data}", xlabel="seconds", ylabel="macro-r²")
         axes.set(xscale="log", ylim=(0, None))
     for kind in KINDS:
-        _line(panels[1][0], of_kind(results, PLAIN[2], kind), NAMES[kind])
-    panels[1][0].set(title=f"Figure 4: {PLAIN[2]}, gbrt-rpo", xlabel="rounds", ylabel="macro-r²")
-    panels[1][0].set(xscale="log", ylim=(0, None))
+        _line(kinds, of_kind(results, PLAIN[2], kind), NAMES[kind])
+    kinds.set(title=f"Figure 4: {PLAIN[2]}, gbrt-rpo", xlabel="rounds", ylabel="macro-r²")
+    kinds.set(xscale="log", ylim=(0, None))
     return _finish(figure, path)
 
 
@@ -79,7 +79,7 @@ def labels(results: Records, data: str, path: Path) -> bool:
         for q, one in zip(sizes, found, strict=True):
             _line(axes, one, f"q = {q}", True)
         _line(axes, base, "gbmort", True, color="black")
-        axes.set(title=f"Figure 5{letter}: gbrt-relabel-rpo, {NAMES[kind]}", xlabel="seconds")
+        axes.set(title=f"Figure 5{letter}: relabelled, {NAMES[kind]}", xlabel="seconds")
         axes.set(ylabel="LRAP", xscale="log")
         if sizes:
             final.plot(sizes, [one[1][-1] for one in found], marker=".", label=NAMES[kind])
@@ -98,7 +98,7 @@ def _diagram(axes, metric: str, one: dict[str, Any], title: str) -> None:
     """A critical distance diagram (Demšar, 2006): bars join methods that do not differ."""
     ranks = sorted(one["ranks"].items(), key=lambda item: item[1])
     values = np.array([rank for _, rank in ranks])
-    count, low = len(ranks), -0.6 * ((len(ranks) + 1) // 2) - 0.6
+    count, low = len(ranks), -0.6 * ((len(ranks) + 1) // 2) - 1
     axes.plot([1, count], [0, 0], color="black")
     for tick in range(1, count + 1):
         axes.plot([tick, tick], [0, 0.12], color="black")
@@ -121,7 +121,7 @@ def _diagram(axes, metric: str, one: dict[str, Any], title: str) -> None:
 
 def ranks(found: dict[str, dict[str, Any]], path: Path) -> bool:
     """Figures 7 and 8, the paper's above ours."""
-    figure = _figure((14, 8))
+    figure = _figure((14, 7))
     panels = figure.subplots(2, 2)
     for column, (metric, one) in enumerate(found.items()):
         for row, source in enumerate(("paper, all", "ours")):
