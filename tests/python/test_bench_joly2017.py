@@ -17,9 +17,95 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def inside(script):
-    """What a script says that runs in the repository, as the program does."""
-    script = f"import json\nimport numpy as np\n{script}\nprint(json.dumps(said))"
+# What is asked of the program's modules, which are not installed: one process answers all.
+QUESTIONS = {
+    "comparison": """
+from bench.joly2017 import report
+said = {m: report.comparison({}, m)["sources"]["paper, all"] for m in report.MEASURES}
+said["methods"] = report.METHODS
+""",
+    "printed": """
+from bench.joly2017 import paper
+both = [*paper.TABLE_5.values(), *paper.TABLE_7.values()]
+said = [np.nan_to_num(paper.p_values(text)).tolist() for text in both]
+""",
+    "student": """
+from bench.joly2017.statistics import student
+a, b = np.random.default_rng(0).normal(size=(2, 5))
+said = [student(a, b), student(b, a), student(a, a), student(a[:1], b[:1])]
+""",
+    "groups": """
+from bench.joly2017.statistics import groups
+ranks = [1, 1.5, 2, 2.8, 5], [1, 3, 5], [1, 1, 1], [1, 2, 3]
+said = [groups(np.array(one), 1.0) for one in ranks]
+""",
+    "grid": """
+from dataclasses import astuple
+from bench.joly2017.methods import drawn, feature_counts
+few, more = ([astuple(s) for s in drawn("LRAP", 100, n, 3)] for n in (5, 40))
+other = [astuple(s) for s in drawn("LRAP", 100, 5, 4)]
+whole = [astuple(s) for s in drawn("macro-r²", 400, 1000, 0)]
+said = [feature_counts(5), feature_counts(400), few, more, other, whole]
+""",
+    "splits": """
+from bench.joly2017.data import Artificial
+said = []
+for kind in ("chain", "group", "ind"):
+    plain, noisy = (Artificial(kind, n).split(1) for n in (False, True))
+    n, train, test = 16, plain.train, plain.test
+    halves = [(np.sort(noisy.Y[r, n:], 0), np.sort(plain.Y[r], 0)) for r in (train, test)]
+    said.append({
+        "shape": [*plain.X.shape, plain.Y.shape[1], noisy.Y.shape[1]],
+        "declared": list(Artificial(kind, True).shape.values()),
+        "rows": [len(train), len(test), len(plain.fit), len(plain.validation)],
+        "apart": len({*plain.fit, *plain.validation, *test}),
+        "kept": bool((noisy.Y[:, :n] == plain.Y).all()),
+        "permuted": all(bool((a == b).all()) for a, b in halves),
+        "noise": float(abs(np.corrcoef(noisy.Y[:, 0], noisy.Y[:, n])[0, 1])),
+    })
+""",
+    "strategies": """
+from bench.joly2017.data import Artificial
+from bench.joly2017.runs import learnt, wide
+Y = np.arange(12.0).reshape(3, 4)
+problems = [Artificial(kind) for kind in ("chain", "group", "ind")]
+pairs = [(problem, m) for problem in problems for m in ("artificial-gbrt", "gbmort")]
+said = [[learnt(*pair, Y)[0], learnt(*pair, Y)[1].tolist()] for pair in pairs]
+said.append(wide(np.array([1.0, 2.0]), 2).tolist())
+""",
+    "curves": """
+from bench.joly2017.data import Artificial
+from bench.joly2017.methods import boosting, stump
+from bench.joly2017.runs import learning_curve, pace
+from pyrpo.metrics import macro_r2
+problem = Artificial("group")
+split = problem.split(0)
+train, test = split.train[:100], split.test[:50]
+said = []
+for method in ("gbmort", "single-gbrt"):
+    model = boosting("macro-r²", method, stump("macro-r²", 5), 0)
+    at, found = learning_curve(problem, method, model, split, (train, test), 25, 25)
+    plain = boosting("macro-r²", method, stump("macro-r²", 5), 0, n_estimators=25)
+    plain.fit(split.X[train], split.Y[train])
+    last = macro_r2(split.Y[test], plain.predict(split.X[test]))
+    said.append([at, found, last, pace(plain, split.X[train], split.Y[train], 1e-4)])
+""",
+    "statements": """
+from bench.joly2017.statements import average, reached
+records = [{"at": [10, 20], "scores": [0.1, s], "pace": t} for s, t in ((0.3, 1.0), (0.5, 3.0))]
+at, values, seconds = average(records)
+said = [at.tolist(), values.tolist(), seconds.tolist()]
+said += [reached(at, values, 0.2), reached(at, values, 0.9)]
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """The answers."""
+    parts = [f"{code}\nanswers[{name!r}] = said" for name, code in QUESTIONS.items()]
+    script = "\n".join(["import json, numpy as np", "answers = {}", *parts])
+    script += "\nprint(json.dumps(answers))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -28,17 +114,8 @@ def inside(script):
 # ---- the paper's tables, by the statistics used on ours -----------------------------------------
 
 
-@pytest.fixture(scope="module")
-def comparison():
-    return inside(
-        "from bench.joly2017 import report\n"
-        "one = {m: report.comparison({}, m)['sources']['paper, all'] for m in report.MEASURES}\n"
-        "said = {'methods': report.METHODS, **one}"
-    )
-
-
-def test_ranks_are_the_paper_s(comparison):
-    labels, targets = comparison["LRAP"], comparison["macro-r²"]
+def test_ranks_are_the_paper_s(answers):
+    labels, targets = answers["comparison"]["LRAP"], answers["comparison"]["macro-r²"]
     assert (labels["data sets"], targets["data sets"]) == (21, 8)
     assert labels["distance"] == pytest.approx(2.29, abs=0.005)
     assert labels["friedman"] == pytest.approx(1.36e-10, rel=1)  # the scores are rounded in print
@@ -50,8 +127,9 @@ def test_ranks_are_the_paper_s(comparison):
     assert labels["ranks"]["gbrt-relabel-rpo-gaussian"] == pytest.approx(np.mean(gaussian))
 
 
-def test_wilcoxon_is_the_paper_s(comparison):
+def test_wilcoxon_is_the_paper_s(answers):
     """Table 8's entries, up to the rounding of the scores it is computed from."""
+    comparison = answers["comparison"]
     order, found = comparison["methods"], np.array(comparison["LRAP"]["wilcoxon"])
     for a, b, printed in (
         ("single-gbrt", "single-rf", 0.79),
@@ -67,57 +145,35 @@ def test_wilcoxon_is_the_paper_s(comparison):
         assert found[order.index(b), order.index(a)] == -p
 
 
-def test_printed_p_values_have_opposite_signs():
-    tables = inside(
-        "from bench.joly2017 import paper\n"
-        "both = [*paper.TABLE_5.values(), *paper.TABLE_7.values()]\n"
-        "said = [np.nan_to_num(paper.p_values(text)).tolist() for text in both]"
-    )
+def test_printed_p_values_have_opposite_signs(answers):
+    tables = answers["printed"]
     assert [len(table) for table in tables] == [5, 5, 5, 4, 4, 4]
     for table in map(np.array, tables):
         signed = np.abs(table) < 0.05
-        # One pair is not symmetric in print: 9e-05 and 6e-06, gbmort and others on friedman1-ind.
         assert (np.sign(table)[signed] == -np.sign(table.T)[signed]).all()
 
 
 # ---- statistics ---------------------------------------------------------------------------------
 
 
-def test_student_against_scipy():
+def test_student_against_scipy(answers):
     a, b = np.random.default_rng(0).normal(size=(2, 5))
-    script = f"from bench.joly2017.statistics import student\na, b = {a.tolist()}, {b.tolist()}\n"
-    there, back, same, one = inside(
-        script + "said = [student(a, b), student(b, a), student(a, a), student(a[:1], b[:1])]"
-    )
-    p = stats.ttest_rel(a, b).pvalue
-    assert abs(there) == pytest.approx(p)
+    there, back, same, one = answers["student"]
+    assert abs(there) == pytest.approx(stats.ttest_rel(a, b).pvalue)
     assert back == -there
     assert np.sign(there) == np.sign(a.mean() - b.mean())
     assert np.isnan([same, one]).all()
 
 
-def test_groups_are_the_longest_runs():
-    said = inside(
-        "from bench.joly2017.statistics import groups\n"
-        "said = [groups(np.array(r), 1.0) for r in "
-        "([1, 1.5, 2, 2.8, 5], [1, 3, 5], [1, 1, 1], [1, 2, 3])]"
-    )
-    assert said == [[[0, 2], [2, 3]], [], [[0, 2]], [[0, 1], [1, 2]]]
+def test_groups_are_the_longest_runs(answers):
+    assert answers["groups"] == [[[0, 2], [2, 3]], [], [[0, 2]], [[0, 1], [1, 2]]]
 
 
 # ---- the search ---------------------------------------------------------------------------------
 
 
-def test_grid():
-    said = inside(
-        "from bench.joly2017.methods import drawn, feature_counts, grid\n"
-        "from dataclasses import astuple\n"
-        "few, more = ([astuple(s) for s in drawn('LRAP', 100, n, 3)] for n in (5, 40))\n"
-        "other = [astuple(s) for s in drawn('LRAP', 100, 5, 4)]\n"
-        "whole = [astuple(s) for s in drawn('macro-r²', 400, 1000, 0)]\n"
-        "said = [feature_counts(5), feature_counts(400), few, more, other, whole]"
-    )
-    small, large, few, more, other, whole = said
+def test_grid(answers):
+    small, large, few, more, other, whole = answers["grid"]
     assert small == [1, 2, 5]
     assert large == [20, 40, 80, 200, 400]
     assert len(few) == 5
@@ -127,43 +183,19 @@ def test_grid():
     assert {s[3] for s in more} == {"squared", "logistic"}
 
 
-def test_splits():
-    said = inside(
-        "from bench.joly2017.data import Artificial\n"
-        "said = []\n"
-        "for kind in ('chain', 'group', 'ind'):\n"
-        "    plain, noisy = (Artificial(kind, n).split(1) for n in (False, True))\n"
-        "    n = 16\n"
-        "    said.append({\n"
-        "        'shape': [*plain.X.shape, plain.Y.shape[1], noisy.Y.shape[1]],\n"
-        "        'declared': list(Artificial(kind, True).shape.values()),\n"
-        "        'rows': [len(plain.train), len(plain.test), len(plain.fit)],\n"
-        "        'apart': len({*plain.fit, *plain.validation, *plain.test}),\n"
-        "        'kept': bool((noisy.Y[:, :n] == plain.Y).all()),\n"
-        "        'permuted': bool((np.sort(noisy.Y[plain.train, n:], 0)\n"
-        "                          == np.sort(plain.Y[plain.train], 0)).all()),\n"
-        "        'noise': float(abs(np.corrcoef(noisy.Y[:, 0], noisy.Y[:, n])[0, 1])),\n"
-        "    })"
-    )
-    for one, p in zip(said, (5, 5, 80), strict=True):
+def test_splits(answers):
+    for one, p in zip(answers["splits"], (5, 5, 80), strict=True):
         assert one["shape"] == [4300, p, 16, 32]
         assert one["declared"] == [300, p, 32]
-        assert one["rows"] == [300, 4000, 240]
+        assert one["rows"] == [300, 4000, 240, 60]
         assert one["apart"] == 4300
         assert one["kept"]
         assert one["permuted"]
         assert one["noise"] < 0.1
 
 
-def test_artificial_strategies():
-    said = inside(
-        "from bench.joly2017.data import Artificial\n"
-        "from bench.joly2017.runs import learnt, wide\n"
-        "Y = np.arange(12.0).reshape(3, 4)\n"
-        "said = [[learnt(Artificial(k), m, Y)[0], learnt(Artificial(k), m, Y)[1].tolist()]\n"
-        "        for k in ('chain', 'group', 'ind') for m in ('artificial-gbrt', 'gbmort')]\n"
-        "said.append(wide(np.array([1.0, 2.0]), 2).tolist())"
-    )
+def test_artificial_strategies(answers):
+    said = answers["strategies"]
     Y = np.arange(12.0).reshape(3, 4)
     assert said[0] == ["gbmort", Y[:, :1].tolist()]
     assert said[2] == ["gbmort", Y.mean(axis=1, keepdims=True).tolist()]
@@ -172,29 +204,20 @@ def test_artificial_strategies():
     assert said[6] == [[1, 1], [2, 2]]
 
 
-def test_curves_end_where_fits_do():
+def test_curves_end_where_fits_do(answers):
     """Scores by round, of all outputs at once or one after the other, are those of plain fits."""
-    said = inside(
-        "from bench.joly2017.data import Artificial\n"
-        "from bench.joly2017.methods import boosting, stump\n"
-        "from bench.joly2017.runs import learning_curve, pace\n"
-        "from pyrpo.metrics import macro_r2\n"
-        "problem = Artificial('group')\n"
-        "split = problem.split(0)\n"
-        "train, test = split.train[:100], split.test[:50]\n"
-        "said = []\n"
-        "for method in ('gbmort', 'single-gbrt'):\n"
-        "    model = boosting('macro-r²', method, stump('macro-r²', 5), 0)\n"
-        "    at, found = learning_curve(problem, method, model, split, (train, test), 25, 25)\n"
-        "    plain = boosting('macro-r²', method, stump('macro-r²', 5), 0, n_estimators=25)\n"
-        "    plain.fit(split.X[train], split.Y[train])\n"
-        "    said.append([at, found, macro_r2(split.Y[test], plain.predict(split.X[test]))])\n"
-        "    assert pace(plain, split.X[train], split.Y[train], 1e-4) > 0"
-    )
-    for at, found, last in said:
+    for at, found, last, pace in answers["curves"]:
         assert at == [10, 20, 25]
         assert found[0] < found[-1]
         assert found[-1] == pytest.approx(last, abs=1e-6)
+        assert pace > 0
+
+
+def test_curves_are_averaged(answers):
+    at, values, seconds, first, never = answers["statements"]
+    assert (at, seconds) == ([10, 20], [20, 40])
+    assert values == pytest.approx([0.1, 0.4])
+    assert (first, never) == (20, None)
 
 
 # ---- a run --------------------------------------------------------------------------------------
