@@ -67,9 +67,13 @@ def stump(metric: str, p: int, loss: str | None = None) -> Setting:
     return Setting(0.1, p, 2, loss or ("logistic" if metric == "LRAP" else "squared"))
 
 
-def boosting(metric: str, method: str, setting: Setting, seed: int, **more: Any) -> Any:
-    """A boosting estimator that is to be given its rounds."""
-    labels = metric == "LRAP"
+def boosting(method: str, setting: Setting, seed: int, **more: Any) -> Any:
+    """A boosting estimator that is to be given its rounds.
+
+    Labels under squared loss are targets of 0 and 1: a classifier's probabilities end at 0 and 1,
+    which would tie scores.
+    """
+    labels = setting.loss == "logistic"
     cls = pyrpo.GradientBoostingClassifier if labels else pyrpo.GradientBoostingRegressor
     options = PLAIN | BOOSTING[method] | asdict(setting) | {"random_state": seed, "n_jobs": 1}
     return cls(**(options | more))

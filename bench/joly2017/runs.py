@@ -48,8 +48,8 @@ def wide(predicted: np.ndarray, d: int) -> np.ndarray:
     return np.broadcast_to(predicted, (len(predicted), d))
 
 
-def values(metric: str, model: Any, X: Any) -> np.ndarray:
-    return model.predict_proba(X) if metric == "LRAP" else model.predict(X)
+def values(model: Any, X: Any) -> np.ndarray:
+    return model.predict_proba(X) if model.loss == "logistic" else model.predict(X)
 
 
 # ---- rounds -------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class Clock(Unit):
     def measure(self, problem: Problem, results: Records) -> dict[str, Any]:
         split = problem.split(0)
         setting = stump(problem.metric, split.X.shape[1], "squared")
-        model = boosting(problem.metric, "gbmort", setting, 0)
+        model = boosting("gbmort", setting, 0)
         return {"T": pace(model, split.X[split.fit], split.Y[split.fit], 0.1)}
 
 
@@ -200,7 +200,7 @@ class Trial(Unit):
         split = problem.split(self.split)
         method, y = learnt(problem, self.method, split.Y[split.fit])
         seed = self.split + (1000 if method != self.method else 0)
-        model = boosting(problem.metric, method, self.setting, seed)
+        model = boosting(method, self.setting, seed)
         outcome: dict[str, Any] = {}
         rounds = patience = self.models
         if self.models:
@@ -251,10 +251,8 @@ class Final(Unit):
     def _score(self, problem, split, rows, best, found) -> dict[str, float]:
         method, y = learnt(problem, self.method, split.Y[rows])
         seed = self.split + (1000 if method != self.method else 0)
-        model = boosting(
-            problem.metric, method, best.setting, seed, n_estimators=found["best_round"]
-        )
-        predicted = values(problem.metric, model.fit(split.X[rows], y), split.X[split.test])
+        model = boosting(method, best.setting, seed, n_estimators=found["best_round"])
+        predicted = values(model.fit(split.X[rows], y), split.X[split.test])
         return scores(problem, split, wide(predicted, split.Y.shape[1]))
 
 
@@ -298,7 +296,7 @@ class Convergence(Unit):
         split = problem.split(self.split)
         setting = stump(problem.metric, split.X.shape[1])
         kind = {"projection": self.projection, "n_components": self.q} if self.projection else {}
-        model = boosting(problem.metric, self.method, setting, self.split, **kind)
+        model = boosting(self.method, setting, self.split, **kind)
         began = process_time()
         seconds = round_pace(model, split.X[split.train], split.Y[split.train])
         rows = split.train, split.test

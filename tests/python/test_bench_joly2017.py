@@ -83,9 +83,9 @@ split = problem.split(0)
 train, test = split.train[:100], split.test[:50]
 said = []
 for method in ("gbmort", "single-gbrt"):
-    model = boosting("macro-r²", method, stump("macro-r²", 5), 0)
+    model = boosting(method, stump("macro-r²", 5), 0)
     at, found = learning_curve(problem, method, model, split, (train, test), 25, 25)
-    plain = boosting("macro-r²", method, stump("macro-r²", 5), 0, n_estimators=25)
+    plain = boosting(method, stump("macro-r²", 5), 0, n_estimators=25)
     plain.fit(split.X[train], split.Y[train])
     last = macro_r2(split.Y[test], plain.predict(split.X[test]))
     said.append([at, found, last, pace(plain, split.X[train], split.Y[train], 1e-4)])
