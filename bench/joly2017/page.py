@@ -247,12 +247,17 @@ def summary(rows: list[dict[str, Any]]) -> str:
     """How many cells agree."""
     lines = []
     for name in dict.fromkeys(row["table"] for row in rows):
-        off = [r["distance"] for r in rows if r["table"] == name and r["distance"] is not None]
-        if off:
+        mine = [r for r in rows if r["table"] == name and r["distance"] is not None]
+        off = [r["distance"] for r in mine]
+        parts = [r for r in mine if r["score_part"] is not None]
+        near = sum(abs(r["score_part"] - r["paper"]) <= r["paper_deviation"] for r in parts)
+        if mine:
             within = sum(abs(o) <= 1 + 1e-9 for o in off)
             below = sum(o < -1 - 1e-9 for o in off)
-            lines.append([name, len(off), within, len(off) - within - below, below])
+            line = [name, len(off), within, len(off) - within - below, below]
+            lines.append([*line, f"{near} of {len(parts)}"])
     header = ["table", "cells", "within 1 deviation of the paper", "above by more", "below by more"]
+    header.append("within 1, without refit")
     return table(header, lines) if lines else "Nothing the paper has too has been run."
 
 
