@@ -36,6 +36,8 @@ improve. Only rounds count: reading the data in, scoring and the timing itself d
 br-gbrt or st-gbrt has a tree for each output, and there is one at least, even where its time is
 more than the budget."""
 
+LIMITS = """The same splits with other time limits."""
+
 EXTENT = """In brackets what the program does when nothing is left out. The paper searched a grid of
 up to 490 settings."""
 

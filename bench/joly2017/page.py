@@ -195,16 +195,28 @@ def budgets(results: Records) -> list[str]:
         return []
     methods = list(dict.fromkeys(row["method"].replace("br-", "st-") for row in rows))
     lines = []
-    for data in dict.fromkeys(row["data"] for row in rows):
-        mine = {r["method"].replace("br-", "st-"): r for r in rows if r["data"] == data}
-        first = next(iter(mine.values()))
-        line = [data, f"{1000 * first['T']:.2f}", f"{first['budget']:.2f}"]
+    for data, multiple in dict.fromkeys((row["data"], row["multiple"]) for row in rows):
+        chosen = [r for r in rows if (r["data"], r["multiple"]) == (data, multiple)]
+        mine = {r["method"].replace("br-", "st-"): r for r in chosen}
+        line = [data, f"{1000 * chosen[0]['T']:.2f}", f"{chosen[0]['budget']:.2f}"]
         for method in methods:
             row = mine.get(method)
             line.append(f"{row['allowed']:.0f} ({100 * row['at_limit']:.0f} %)" if row else "–")
         lines.append(line)
     head = ["data set", "T, ms", "budget, s", *(m.replace("st-", "br-/st-") for m in methods)]
-    return ["## Budgets", notes.BUDGETS, table(head, lines)]
+    parts = ["## Budgets", notes.BUDGETS, table(head, lines)]
+    others = report.other_limits(results)
+    if others:
+        lines = [
+            [r["data"], r["method"], _score(r["paper"], r["paper_deviation"]), f"{r['usual']:.3f}",
+             f"{r['mean']:.3f}", f"{r['usual_multiple']} T", f"{r['multiple']} T", r["settings"],
+             r["splits"]]
+            for r in others
+        ]  # fmt: skip
+        head = ["data set", "method", "paper", "ours, usual", "ours, other", "usual limit"]
+        head += ["other limit", "settings", "splits"]
+        parts += ["### Other limits", notes.LIMITS, table(head, lines, 2)]
+    return parts
 
 
 # ---- figures ------------------------------------------------------------------------------------
@@ -291,6 +303,7 @@ def write(results: Records, out: Path) -> None:
         "tables": rows,
         "extent": report.extent(results),
         "budgets": report.budget_rows(results),
+        "other limits": report.other_limits(results),
         "comparisons": found,
         "statements": [dict(zip(names, one, strict=True)) for one in said],
     }

@@ -311,15 +311,16 @@ class Convergence(Unit):
 
 
 def finals(results: Records) -> Iterator[dict[str, Any]]:
-    """Scores of methods by data set and split; of several searches the longest."""
+    """Scores of methods by data set, split and limit; of several searches the longest."""
     longest: dict[tuple, dict[str, Any]] = {}
     for key, record in results.records.items():
         if key.startswith(("final ", "forest ")):
-            name = record["data"], record["method"], record["split"]
-            rank = (record.get("models", 0), record.get("multiple", 0), record.get("settings", 0))
+            limit = record.get("multiple", 0)
+            name = record["data"], record["method"], record["split"], limit
+            rank = record.get("models", 0), record.get("settings", 0)
             known = longest.get(name)
-            if known is None or rank >= known["rank"]:
-                longest[name] = record | {"rank": rank}
+            if known is None or rank >= (known.get("models", 0), known.get("settings", 0)):
+                longest[name] = record
     yield from longest.values()
 
 

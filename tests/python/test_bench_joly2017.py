@@ -90,6 +90,16 @@ for method in ("gbmort", "single-gbrt"):
     last = macro_r2(split.Y[test], plain.predict(split.X[test]))
     said.append([at, found, last, pace(plain, split.X[train], split.Y[train], 1e-4)])
 """,
+    "limits": """
+from types import SimpleNamespace
+from bench.joly2017 import report
+def final(multiple, settings, score):
+    about = {"data": "emotions", "method": "gbmort", "split": 0, "metric": "LRAP"}
+    return about | {"multiple": multiple, "settings": settings, "score": score}
+kept = [final(100, 40, 0.8), final(100, 6, 0.7), final(1000, 6, 0.9), final(20, 6, 0.6)]
+results = SimpleNamespace(records={f"final {i}": record for i, record in enumerate(kept)})
+said = [report.scores(report.cells(results), "emotions", "gbmort"), report.other_limits(results)]
+""",
     "statements": """
 from bench.joly2017.statements import average, reached
 records = [{"at": [10, 20], "scores": [0.1, s], "pace": t} for s, t in ((0.3, 1.0), (0.5, 3.0))]
@@ -211,6 +221,17 @@ def test_curves_end_where_fits_do(answers):
         assert found[0] < found[-1]
         assert found[-1] == pytest.approx(last, abs=1e-6)
         assert pace > 0
+
+
+def test_the_paper_s_limit_and_the_longest_search_count(answers):
+    """Scores under other time limits are kept apart."""
+    found, others = answers["limits"]
+    assert found == {"0": 0.8}
+    assert [(row["multiple"], row["mean"], row["usual"]) for row in others] == [
+        (1000, 0.9, 0.8),
+        (20, 0.6, 0.8),
+    ]
+    assert {(row["paper"], row["usual_multiple"]) for row in others} == {(0.794, 100)}
 
 
 def test_curves_are_averaged(answers):
