@@ -45,11 +45,40 @@ STATEMENTS = (
     """Where p-values are given, a statement holds or not if p < 0.05, and is open if not."""
 )
 
-DIFFERENCES = """"""
+DIFFERENCES = """- *Refit.* On the artificial problems with correlated outputs (chain, group) the
+  paper's scores are near ours *without refit*; fitted again on all training rows, ours are about
+  0.015 higher, as a quarter more rows make them. The paper's models were probably fitted on four
+  fifths of the rows: "40% of the samples as training, 10% as validation". Ours use what they have.
+- *artificial-gbrt on friedman1-chain* explains 0.87 of the variance that can be explained (0.753)
+  in the paper and 0.93 here; st-gbrt on friedman1-group, which learns the same function from
+  outputs of the same noise, explains 0.91 of 0.960 in the paper and 0.93 here. The paper's chain is
+  harder than its equations (29) and (30) say; why is not known.
+- *Search.* Few settings were tried, and the artificial problems had fewer rounds than the paper's:
+  see *What was run*. On friedman1-ind methods that share trees go on to gain where the limit stops
+  them, and the one setting in six that suits decides: deviations there are larger than the paper's.
+  On edm, 77 training rows, choices by 15 validation rows are little more than chance, in the
+  paper too, whose deviations go up to 0.28.
+- *Figure 1, factor 100.* A round of st-gbrt grows 16 trees where gbrt-rpo grows one: 12 to 13 times
+  in time is what counting trees gives, and what is measured here. A factor of 100 must come from
+  elsewhere, such as the cost of starting a tree in Python. Rounds of gbmort cost 3 to 8 times those
+  of gbrt-rpo here, which is why it is not as fast as st-gbrt on friedman1-ind.
+- *Figure 3.* The paper's text has subsampling faster than other projections on delicious, its
+  caption ten times slower, as on mediamill. Here it is slower, on cal500 and bibtex too, though by
+  a factor of 1.5 to 5; so it is in the paper's Table 10, where gbrt-rpo-gaussian is ahead of
+  gbrt-rpo-subsampled on delicious (0.386 against 0.377) and bibtex.
+- *Figure 6b, and budgets.* pyrpo's gbmort does not sum all outputs at each cut: on label data a
+  round touches the labels that rows have. It costs 1.1 to 8 times a projected round, where the
+  paper's Figure 6b has 7 times at q = 20 and more at q = 1. So a multiple of its time is less, and
+  allows fewer rounds of the projected methods than in the paper; on bibtex almost every setting's
+  best round is the last one that the time allows (*Budgets*). With the logistic loss the line
+  search takes most of a round, whatever the projection."""
+
+FIGURES = """Means of the repetitions that were run. Figure 2 is of mediamill, which is left out where it is not in the folder;
+figures 2, 3, 5 and 6 are made of every label set with 100 labels or more."""
 
 # What is known of data sets.
 DATA = {
     "birds": "294 of the 645 rows of birds have no label. They are left out of the score here; the "
-    "paper's figures agree with counting them as 1, as scikit-learn's metric does. Ranks do not "
-    "depend on it.",
+    "paper counts them as 1, as scikit-learn's metric does, for so its forests agree with ours: "
+    "what is held against the paper is the column *empty rows count 1*.",
 }

@@ -101,12 +101,14 @@ def table_rows(cells: Cells) -> list[dict[str, Any]]:
             row = {"table": table_of(data, first["metric"]), "data": data}
             row |= {"method": shown(first["metric"], method), "splits": len(found)}
             row |= {"mean": float(np.mean(found)), "deviation": float(np.std(found, ddof=0))}
-            row |= {"paper": theirs, "paper_deviation": deviation, "distance": None}
-            if theirs is not None:
-                row["distance"] = (row["mean"] - theirs) / deviation
             for name in ("score_part", "score_one", "half", "fit_cpu", "tuning_cpu", "rounds"):
                 values = [r[name] for r in records.values() if r.get(name) is not None]
                 row[name] = float(np.mean(values)) if values else None
+            one = paper.identity(data) in paper.EMPTY_COUNT
+            row["compared"] = row["score_one"] if one else row["mean"]
+            row |= {"paper": theirs, "paper_deviation": deviation, "distance": None}
+            if theirs is not None:
+                row["distance"] = (row["compared"] - theirs) / deviation
             for name in ("settings", "models"):
                 row[name] = min(r.get(name, 0) for r in records.values())
             rows.append(row)

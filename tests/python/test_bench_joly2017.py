@@ -321,7 +321,7 @@ def test_numbers(done):
     for row in numbers["tables"]:
         assert row["splits"] == 2
         if row["paper"] is not None:
-            distance = (row["mean"] - row["paper"]) / row["paper_deviation"]
+            distance = (row["compared"] - row["paper"]) / row["paper_deviation"]
             assert row["distance"] == pytest.approx(distance)
     ours = numbers["comparisons"]["LRAP"]["sources"]["ours"]
     assert ours["data sets"] == 2
