@@ -73,8 +73,9 @@ DIFFERENCES = """- *Refit.* On the artificial problems with correlated outputs (
   best round is the last one that the time allows (*Budgets*). With the logistic loss the line
   search takes most of a round, whatever the projection."""
 
-FIGURES = """Means of the repetitions that were run. Figure 2 is of mediamill, which is left out where it is not in the folder;
-figures 2, 3, 5 and 6 are made of every label set with 100 labels or more."""
+FIGURES = """Means of the repetitions that were run. Figure 2 is of mediamill, which is left out
+where it is not in the folder; figures 2, 3, 5 and 6 are made of every label set with 100 labels or
+more."""
 
 # What is known of data sets.
 DATA = {
