@@ -6,6 +6,7 @@
 #include "forest.h"
 #include "mem.h"
 #include "readout.h"
+#include "sums.h"
 
 typedef struct agreement {
   rpo_reading r; /* first: tasks get it by this address */
@@ -168,6 +169,7 @@ rpo_status rpo_forest_agreement(const rpo_forest *m, const rpo_matrix *X, const 
   rpo_status status;
   memset(&g, 0, sizeof g);
   RPO_TRY(rpo_reading_start(&g.r, m, X, out, err));
+  RPO_TRY(rpo_refuse_boosted(m, "agreement", err));
   RPO_TRY(check(m, X, Y, rows, weight, err));
   int const threads = rpo_threads(control, X->rows);
   g.Y = Y;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "boost_low.h"
 #include "loss.h"
 #include "mem.h"
 #include "par.h"
@@ -22,6 +23,7 @@ void rpo_boost_tree_release(rpo_boost_tree *t) {
   rpo_delete(t->index);
   rpo_delete(t->half);
   rpo_delete(t->single);
+  rpo_delete(t->leaf);
   memset(t, 0, sizeof *t);
 }
 
@@ -30,6 +32,7 @@ void rpo_boost_free(rpo_boost *b) {
   for (int64_t t = 0; t < b->rounds; t++) rpo_boost_tree_release(&b->tree[t]);
   for (int i = 0; i < b->threads; i++) rpo_delete(b->rows[i]);
   rpo_hist_free(b->hist);
+  rpo_low_free(b->low);
   rpo_delete(b->tree);
   rpo_delete(b->rows);
   rpo_delete(b->y_start);
@@ -297,18 +300,32 @@ static rpo_status read_projection(rpo_boost *b, const rpo_projection *projection
   return RPO_OK;
 }
 
+void rpo_boost_restart(rpo_boost *b) {
+  for (int64_t i = 0; i < b->n; i++) b->leaf_of[i] = -1;
+  if (b->low != NULL) {
+    rpo_low_start(b);
+    return;
+  }
+  for (int64_t i = 0; i < b->n; i++) {
+    float *const row = b->score + i * b->stride;
+    for (int64_t j = 0; j < b->d; j++) row[j] = (float)b->start[j];
+  }
+}
+
 static rpo_status make_state(rpo_boost *b, const double *start, double quantile, rpo_error *err) {
   if (b->n > INT64_MAX / 8 / b->stride || b->n > INT64_MAX / 8 / b->m) {
     return rpo_fail_memory(err, "the scores");
   }
+  RPO_TRY(rpo_low_begin(b, err));
   b->start = rpo_new(b->d, 8);
   if (b->loss == RPO_LOSS_HUBER) b->delta = rpo_new_zero(b->stride, 4);
-  b->score = rpo_new_zero(b->n * b->stride, 4);
+  if (b->low == NULL) b->score = rpo_new_zero(b->n * b->stride, 4);
   b->leaf_of = rpo_new(b->n, 4);
   b->z = rpo_new(b->n * b->m, 8);
   b->bag = rpo_new(b->n, 4);
-  if (b->start == NULL || (b->loss == RPO_LOSS_HUBER && b->delta == NULL) || b->score == NULL ||
-      b->leaf_of == NULL || b->z == NULL || b->bag == NULL) {
+  if (b->start == NULL || (b->loss == RPO_LOSS_HUBER && b->delta == NULL) ||
+      (b->low == NULL && b->score == NULL) || b->leaf_of == NULL || b->z == NULL ||
+      b->bag == NULL) {
     return rpo_fail_memory(err, "the scores");
   }
   RPO_TRY(rpo_boost_constants(b, quantile, err));
@@ -319,11 +336,7 @@ static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
     }
     b->start[j] = (double)(float)b->start[j];
   }
-  for (int64_t i = 0; i < b->n; i++) {
-    float *const row = b->score + i * b->stride;
-    for (int64_t j = 0; j < b->d; j++) row[j] = (float)b->start[j];
-    b->leaf_of[i] = -1;
-  }
+  rpo_boost_restart(b);
   int const counted = b->weighted;
   return rpo_hist_new(b->features, &b->grow, b->m, counted, &b->hist, err);
 }
@@ -437,23 +450,31 @@ static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows,
   return RPO_OK;
 }
 
+rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err) {
+  rpo_control const passes = rpo_boost_control(b, control);
+  RPO_TRY(rpo_boost_make_room(b, b->rounds + 1, err));
+  draw_bag(b);
+  if (rpo_low_is_over(b)) RPO_TRY(rpo_low_leave(b, &passes, err));
+  RPO_TRY(rpo_boost_sketch(b, &passes, err));
+  return b->low != NULL ? rpo_low_update(b, &passes, err) : rpo_boost_update(b, &passes, err);
+}
+
 static rpo_status one_round(rpo_boost *b, const rpo_control *control, rpo_error *err) {
   rpo_control const passes = rpo_boost_control(b, control);
   rpo_boost_tree t;
   rpo_status status;
   double const began = rpo_now();
   memset(&t, 0, sizeof t);
-  RPO_TRY(rpo_boost_make_room(b, b->rounds + 1, err));
   int32_t *const room = rpo_new(2 * b->n, 4);
   if (room == NULL) return rpo_fail_memory(err, "boosting");
-  draw_bag(b);
-  RPO_GOTO(rpo_boost_sketch(b, &passes, err));
-  RPO_GOTO(rpo_boost_update(b, &passes, err));
+  RPO_GOTO(rpo_boost_begin_round(b, control, err));
   put_sums(b);
   RPO_GOTO(rpo_hist_run(b->hist, b->bag, b->n_bag, b->weight, (uint64_t)b->rounds, &passes, &t.tree,
                         err));
-  RPO_GOTO(rpo_boost_label(b, &t, &passes, err));
+  RPO_GOTO(b->low != NULL ? rpo_low_label(b, &t, &passes, err)
+                          : rpo_boost_label(b, &t, &passes, err));
   RPO_GOTO(find_others(b, &t.tree, room, room + b->n, err));
+  if (b->low != NULL) RPO_GOTO(rpo_low_take(b, &t, &passes, err));
   rpo_delete(t.tree.rows);
   t.tree.rows = NULL;
   t.tree.n_rows = 0;
@@ -476,6 +497,7 @@ rpo_status rpo_boost_run(rpo_boost *b, int64_t rounds, const rpo_control *contro
   if (rounds < 0) {
     return rpo_fail(err, RPO_EINVAL, "rounds is negative: %lld", (long long)rounds);
   }
+  if (b->others > 0) return rpo_fail(err, RPO_EINVAL, "boost has rounds of the caller's learner");
   RPO_TRY(rpo_boost_threads(b, control, err));
   for (int64_t i = 0; i < rounds; i++) {
     double const now = rpo_now();
@@ -512,6 +534,7 @@ rpo_status rpo_boost_scores(rpo_boost *b, const int32_t *row, int64_t count,
                       (long long)(b->n - 1), (long long)row[i]);
     }
   }
+  if (b->low != NULL) return rpo_low_scores(b, row, count, out, b->d, control, err);
   RPO_TRY(rpo_boost_settle(b, control, err));
   for (int64_t i = 0; i < count; i++) {
     memcpy(out + i * b->d, b->score + row[i] * b->stride, (size_t)b->d * sizeof *out);

@@ -19,12 +19,16 @@ typedef struct rpo_boost_tree {
   int32_t *index;   /* outputs of the entries */
   uint16_t *half;   /* entries; NULL: single */
   float *single;
+  void *leaf; /* low memory: leaves of all rows, leaf_width bytes each */
+  int32_t leaf_width;
 } rpo_boost_tree;
 
 typedef struct rpo_chunk { /* rows of one leaf, in the order of tree.rows */
   int32_t leaf;
   int32_t begin, end;
 } rpo_chunk;
+
+typedef struct rpo_low rpo_low; /* boost_low.h */
 
 struct rpo_boost {
   const rpo_features *features; /* borrowed */
@@ -53,6 +57,7 @@ struct rpo_boost {
   double *start;  /* d: constant scores */
   double *matrix; /* the caller's projection */
   /* state */
+  rpo_low *low;     /* instead of scores; NULL: scores */
   float *score;     /* n x stride */
   int32_t *leaf_of; /* n: leaf in the last tree, still to be added to the scores; -1: added */
   float *table;     /* of the last tree: leaves x stride */
@@ -64,6 +69,8 @@ struct rpo_boost {
   int64_t n_bag;
   rpo_boost_tree *tree;
   int64_t rounds, room;
+  int64_t others;                  /* rounds of the caller's learner: all of them or none */
+  int64_t projected;               /* rounds + 1 once the caller was given a round's gradients */
   double *train_loss, *watch_loss; /* rounds + 1 */
   double last_seconds;
   /* scratch of one thread: rows of scores, y, gradient, curvature */
@@ -108,6 +115,8 @@ void rpo_boost_wipe(const rpo_boost *b, int thread, const int32_t *rows, int64_t
 rpo_status rpo_boost_gradient(const rpo_boost *b, int thread, const int32_t *rows, int64_t count,
                               const float *f, int curvature, rpo_error *err);
 
+/* Draws the round's sample and phi, and makes the first pass: b->bag and b->z. */
+rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err);
 /* First pass: the last tree is added, gradients of the bag are projected into z. */
 rpo_status rpo_boost_update(rpo_boost *b, const rpo_control *control, rpo_error *err);
 /* Adds the last tree where it is missing. */
@@ -147,9 +156,14 @@ rpo_status rpo_boost_median_leaves(rpo_boost *b, const rpo_boost_tree *t,
 rpo_status rpo_boost_median_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
                                  const rpo_control *control, rpo_error *err);
 
+/* Algorithm 3, line 6: the mean of the projected gradient, a number a leaf. */
+rpo_status rpo_boost_component(const rpo_boost *b, rpo_boost_tree *t, rpo_error *err);
+
 /* Constant scores of least loss, and delta of huber. */
 rpo_status rpo_boost_constants(rpo_boost *b, double quantile, rpo_error *err);
 
+/* Scores are the constants. */
+void rpo_boost_restart(rpo_boost *b);
 /* Room for `rounds` rounds, and for a tree's rows of the table. */
 rpo_status rpo_boost_make_room(rpo_boost *b, int64_t rounds, rpo_error *err);
 rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err);

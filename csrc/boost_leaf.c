@@ -273,28 +273,30 @@ rpo_status rpo_boost_keep(rpo_boost *b, rpo_boost_tree *t, rpo_error *err) {
   return RPO_OK;
 }
 
-/* Algorithm 3, line 6: the mean of the projected gradient, one number a leaf, in all columns. */
-static void label_component(rpo_boost *b, rpo_boost_tree *t) {
+rpo_status rpo_boost_component(const rpo_boost *b, rpo_boost_tree *t, rpo_error *err) {
   const rpo_tree *const tree = &t->tree;
+  t->component = rpo_new(tree->n_leaves, 4);
+  t->step = rpo_new_zero(b->stride, 4);
+  if (t->component == NULL || t->step == NULL) return rpo_fail_memory(err, "the leaves");
   for (int64_t l = 0; l < tree->n_leaves; l++) {
     double sum = 0.0;
     for (int64_t i = tree->leaf_start[l]; i < tree->leaf_start[l + 1]; i++) {
       sum += b->weight[tree->rows[i]] * b->z[tree->rows[i] * b->m];
     }
     t->component[l] = (float)(sum / tree->leaf_weight[l]);
-    float *const row = b->table + l * b->stride;
-    for (int64_t j = 0; j < b->stride; j++) row[j] = j < b->d ? t->component[l] : 0.0f;
   }
+  return RPO_OK;
 }
 
 /* Line 7: every output takes its own multiple of the component. */
 static rpo_status label_rank_one(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
                                  rpo_error *err) {
   int64_t const leaves = t->tree.n_leaves;
-  t->component = rpo_new(leaves, 4);
-  t->step = rpo_new_zero(b->stride, 4);
-  if (t->component == NULL || t->step == NULL) return rpo_fail_memory(err, "the leaves");
-  label_component(b, t);
+  RPO_TRY(rpo_boost_component(b, t, err));
+  for (int64_t l = 0; l < leaves; l++) {
+    float *const row = b->table + l * b->stride;
+    for (int64_t j = 0; j < b->stride; j++) row[j] = j < b->d ? t->component[l] : 0.0f;
+  }
   RPO_TRY(rpo_boost_step(b, t, t->step, control, err));
   for (int64_t j = 0; j < b->stride; j++) t->step[j] *= (float)b->rate;
   for (int64_t l = 0; l < leaves; l++) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "boost.h"
+#include "boost_low.h"
 #include "mem.h"
 
 /* One tree of the model: of a run, or of one of several, each of one output. */
@@ -150,6 +150,9 @@ rpo_status rpo_boost_forest(const rpo_boost *b, int64_t rounds, rpo_forest **out
   rpo_status status;
   memset(&p, 0, sizeof p);
   if (b == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "boost or out is NULL");
+  if (b->others > 0) {
+    return rpo_fail(err, RPO_EINVAL, "boost has rounds of the caller's learner: no trees");
+  }
   RPO_TRY(check_rounds(rounds, b->rounds, err));
   p.trees = rounds;
   p.outputs = b->d;
@@ -184,7 +187,7 @@ rpo_status rpo_boost_join(const rpo_boost *const *boosts, int64_t n_boosts, cons
   }
   for (int64_t j = 0; j < n_boosts; j++) {
     if (boosts[j] == NULL || boosts[j]->d != 1 || boosts[j]->features != boosts[0]->features ||
-        !boosts[j]->relabel) {
+        !boosts[j]->relabel || boosts[j]->others > 0) {
       return rpo_fail(err, RPO_EINVAL,
                       "boosts must have one output each, relabelled, and the same features");
     }
@@ -251,10 +254,7 @@ static rpo_status begin_again(rpo_boost *b, const double *start, const rpo_contr
                               rpo_error *err) {
   while (b->rounds > 0) rpo_boost_tree_release(&b->tree[--b->rounds]);
   memmove(b->start, start, (size_t)b->d * sizeof *start);
-  for (int64_t i = 0; i < b->n; i++) {
-    for (int64_t j = 0; j < b->d; j++) b->score[i * b->stride + j] = (float)start[j];
-    b->leaf_of[i] = -1;
-  }
+  rpo_boost_restart(b);
   b->train_loss[0] = NAN;
   return rpo_boost_watch(b, control, &b->watch_loss[0], err);
 }
@@ -269,7 +269,7 @@ static rpo_status take_tree(rpo_boost *b, const rpo_model *m, int64_t tree, cons
   RPO_GOTO(rpo_boost_table(b, t.tree.n_leaves, err));
   RPO_GOTO(unpack_leaves(b, m, tree, &t, err));
   RPO_GOTO(rpo_hist_leaves(b->hist, &t.tree, all, b->n, b->leaf_of, err));
-  RPO_GOTO(rpo_boost_settle(b, control, err));
+  RPO_GOTO(b->low != NULL ? rpo_low_take(b, &t, control, err) : rpo_boost_settle(b, control, err));
   b->tree[b->rounds++] = t;
   memset(&t, 0, sizeof t);
   b->train_loss[b->rounds] = b->watch_loss[b->rounds] = NAN;

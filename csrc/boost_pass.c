@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "boost.h"
+#include "boost_low.h"
 #include "mem.h"
 
 #define TASK_NUMBERS 65536 /* scores of a task */
@@ -262,8 +262,8 @@ static rpo_status watch_task(void *context, int64_t task, int thread, rpo_job *j
 
 rpo_status rpo_boost_watch(rpo_boost *b, const rpo_control *control, double *loss, rpo_error *err) {
   pass p = {b, b->watched, b->n_watched, task_rows(b), NULL, NULL};
-  *loss = NAN;
-  if (b->n_watched == 0) return RPO_OK;
+  *loss = b->low != NULL ? rpo_low_watch(b) : NAN;
+  if (b->low != NULL || b->n_watched == 0) return RPO_OK;
   int64_t const tasks = (p.n + p.each - 1) / p.each;
   RPO_TRY(start_sums(&p, tasks, err));
   rpo_status const status = rpo_run(control, tasks, watch_task, &p, err);

@@ -166,7 +166,8 @@ static rpo_status aim_classes(rpo_boost *b, const rpo_tree *tree, double *aim, d
 
 rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
                           const rpo_control *control, rpo_error *err) {
-  if (b->loss == RPO_LOSS_SQUARED && b->relabel && b->entry_weight == NULL) {
+  int const means = t->tree.leaf_weight != NULL; /* else what the caller's learner says */
+  if (b->loss == RPO_LOSS_SQUARED && b->relabel && b->entry_weight == NULL && means) {
     for (int64_t j = 0; j < b->d; j++) step[j] = 1.0f; /* means of leaves are the minimum */
     return RPO_OK;
   }

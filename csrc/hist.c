@@ -127,7 +127,9 @@ static rpo_status start_threads(rpo_hist *h, const rpo_control *control, rpo_err
   h->threads = threads;
   for (int i = 0; i < threads; i++) {
     h->own[i] = rpo_new_zero((h->widest + 2) * h->stride + h->widest / 64 + 1, 8);
-    if (h->own[i] == NULL) return rpo_fail_memory(err, "the histograms");
+    if (h->own[i] != NULL) continue;
+    free_by_thread(h); /* the next call begins anew */
+    return rpo_fail_memory(err, "the histograms");
   }
   return RPO_OK;
 }

@@ -7,6 +7,7 @@
 #include "forest.h"
 #include "mem.h"
 #include "readout.h"
+#include "sums.h"
 #include "target.h"
 
 /* Decreases by inner node to importances by feature: a tree's sum to 1, and so do all. */
@@ -297,6 +298,7 @@ rpo_status rpo_forest_importances_on(const rpo_forest *m, const rpo_matrix *X,
   rpo_status status;
   memset(&a, 0, sizeof a);
   RPO_TRY(rpo_reading_start(&a.r, m, X, out, err));
+  RPO_TRY(rpo_refuse_boosted(m, "importances on other outputs", err));
   RPO_TRY(check_on(m, X, target, weight, err));
   a.weight = weight;
   a.leaf_of = m->rows > INT64_MAX / m->trees ? NULL : rpo_new(m->rows * m->trees, 4);

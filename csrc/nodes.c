@@ -3,6 +3,7 @@
 
 #include "mem.h"
 #include "readout.h"
+#include "sums.h"
 
 /* ---- Numbers ----
  * Nodes are numbered in preorder, inner nodes and leaves together; a model numbers each alone, in the
@@ -235,6 +236,7 @@ static void add_leaf(const rpo_forest *m, int64_t tree, int64_t leaf, double *su
 
 rpo_status rpo_forest_tree_values(const rpo_forest *m, int64_t tree, double *out, rpo_error *err) {
   RPO_TRY(check_tree(m, tree, out, err));
+  RPO_TRY(rpo_refuse_boosted(m, "values of nodes", err));
   int64_t const first = m->inner_start[tree], first_leaf = m->leaf_start[tree];
   int64_t const count = m->inner_start[tree + 1] - first;
   uint32_t *const leaf = rpo_new(count + 1, 4), *const inner = rpo_new(count, 4);

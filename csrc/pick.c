@@ -3,6 +3,7 @@
 
 #include "format.h"
 #include "mem.h"
+#include "sums.h"
 #include "table.h"
 
 static int same_numbers(const rpo_array *a, const rpo_array *b) {
@@ -155,6 +156,9 @@ rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_forests, 
                            int64_t count, rpo_forest **out, rpo_error *err) {
   RPO_TRY(check_pick(forests, n_forests, pick, count, err));
   if (out == NULL) return rpo_fail(err, RPO_EINVAL, "out is NULL");
+  for (int64_t i = 0; i < n_forests; i++) {
+    RPO_TRY(rpo_refuse_boosted(forests[i], "picked trees", err));
+  }
   const rpo_forest *const first = forests[0];
   rpo_status status;
   rpo_labels table;

@@ -527,6 +527,7 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X,
   rpo_status status;
   memset(&held, 0, sizeof held);
   RPO_TRY(rpo_reading_start(&r, m, X, out, err));
+  RPO_TRY(rpo_refuse_boosted(m, "out-of-bag predictions", err));
   RPO_TRY(check_oob(m, X, weight, err));
   if (m->sample_weight.data != NULL) {
     RPO_GOTO(read_held(m, labels, &held, err));

@@ -6,6 +6,7 @@
 #include "forest.h"
 #include "mem.h"
 #include "readout.h"
+#include "sums.h"
 
 typedef struct relabel {
   rpo_reading r; /* first: what rpo_read_blocks hands to its tasks */
@@ -98,6 +99,7 @@ rpo_status rpo_forest_relabel(const rpo_forest *m, const rpo_matrix *X, const rp
   memset(&a, 0, sizeof a);
   memset(&held, 0, sizeof held);
   RPO_TRY(rpo_reading_start(&a.r, m, X, out, err));
+  RPO_TRY(rpo_refuse_boosted(m, "relabelling", err));
   RPO_TRY(check_relabel(m, X, labels, weight, err));
   a.m = m;
   a.weight = weight;

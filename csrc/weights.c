@@ -6,6 +6,7 @@
 #include "forest.h"
 #include "mem.h"
 #include "readout.h"
+#include "sums.h"
 
 /* ---- A S ---- */
 
@@ -60,6 +61,7 @@ rpo_status rpo_forest_weights(const rpo_forest *m, const rpo_leaf_rows *leaf_row
                               int64_t *columns, double *values, rpo_error *err) {
   rpo_reading r;
   RPO_TRY(rpo_reading_start(&r, m, X, indptr, err));
+  RPO_TRY(rpo_refuse_boosted(m, "weights of training rows", err));
   if (leaf_rows != NULL) r.s = leaf_rows;
   if (r.s == NULL) {
     return rpo_fail(err, RPO_EINVAL,
@@ -174,6 +176,7 @@ rpo_status rpo_leaf_rows_new(const rpo_forest *m, const rpo_matrix *X, const dou
   int32_t *leaf = NULL;
   rpo_status status;
   RPO_TRY(rpo_reading_start(&r, m, X, out, err));
+  RPO_TRY(rpo_refuse_boosted(m, "rows of leaves", err));
   if (X->rows != m->rows) {
     return rpo_fail(err, RPO_EINVAL, "X has %lld rows, the forest was fitted to %lld",
                     (long long)X->rows, (long long)m->rows);

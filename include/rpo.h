@@ -407,6 +407,19 @@ RPO_API rpo_status rpo_boost_losses(rpo_boost *boost, double *train, double *wat
 /* Scores of `count` rows of the features: count x d. */
 RPO_API rpo_status rpo_boost_scores(rpo_boost *boost, const int32_t *row, int64_t count,
                                     const rpo_control *control, float *out, rpo_error *err);
+/* A round whose learner is the caller's own, instead of rpo_boost_run: no other rounds, relabel only
+ * without projection. The next round's sample: `row` (room for all rows) gets its *count rows,
+ * ascending, and z (rows x components, of all outputs without projection) their projected negative
+ * gradients, row after row. */
+RPO_API rpo_status rpo_boost_project(rpo_boost *boost, const rpo_control *control, int32_t *row,
+                                     int64_t *count, double *z, rpo_error *err);
+/* What a learner of them says of every row of the features: v, rows x columns, one column or as many
+ * as outputs. Every output takes the step along it that lowers the loss of the sample most, times
+ * learning_rate: `step`, one an output (one for all with softmax). */
+RPO_API rpo_status rpo_boost_add(rpo_boost *boost, const float *v, int64_t columns,
+                                 const rpo_control *control, float *step, rpo_error *err);
+/* The constant scores, one an output. */
+RPO_API const double *rpo_boost_start(const rpo_boost *boost);
 /* The model of the first `rounds` rounds, whose predictions are scores. */
 RPO_API rpo_status rpo_boost_forest(const rpo_boost *boost, int64_t rounds, rpo_forest **out,
                                     rpo_error *err);
@@ -421,7 +434,9 @@ RPO_API rpo_status rpo_forest_add_trees(const rpo_forest *forest, const rpo_matr
                                         float *scores, rpo_error *err);
 /* The constants of a boosted model: outputs numbers; NULL of other forests. */
 RPO_API const double *rpo_forest_start(const rpo_forest *forest);
-/* 1 when predictions of the forest are sums of its trees on top of constants (boosting). */
+/* 1 when predictions of the forest are sums of its trees on top of constants (boosting). Functions
+ * that read means of training rows refuse such a forest: predict_oob, agreement, relabel, weights,
+ * rpo_leaf_rows_new, importances_on, tree_values, pick. */
 RPO_API int32_t rpo_forest_is_boosted(const rpo_forest *forest);
 
 /* ---- Metrics of scores ------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ from pyrpo._inputs import (
     regression_outputs,
 )
 from pyrpo._native import Matrix, Model
-from pyrpo._options import bin_count, check_criterion, tree_options
+from pyrpo._options import bin_count, check_criterion, label_threshold, tree_options
 
 
 class BaseTrees(MultiOutputMixin, BaseEstimator):
@@ -349,15 +349,7 @@ class TreesClassifier(ClassifierMixin, BaseTrees):
 
     def _check_readout(self, outputs):
         super()._check_readout(outputs)
-        n_outputs, threshold = outputs.Y.shape[1], self.threshold
-        if isinstance(threshold, str):
-            raise ValueError(f"threshold must be a number or an array, got {threshold!r}")
-        values = np.asarray(threshold, dtype=np.float64)
-        if values.shape not in {(), (n_outputs,)} or not ((values >= 0) & (values <= 1)).all():
-            raise ValueError(
-                f"threshold must be a number in [0, 1] or {n_outputs} of them, got {threshold!r}"
-            )
-        self.threshold_ = float(values) if values.ndim == 0 else values
+        self.threshold_ = label_threshold(self.threshold, outputs.Y.shape[1])
 
     @property
     def n_classes_(self) -> int | list[int]:

@@ -142,12 +142,25 @@ BOOSTING: dict[str, tuple[str, str]] = {
         '"joint" or "single_target"',
         "A model of its own for each output (the paper's st-gbrt, br-gbrt).",
     ),
+    "base_estimator": (
+        "regressor or None",
+        "What is fitted to the gradients instead of our trees: clones of any scikit-learn\n"
+        "regressor, of several targets with ``projection=None`` (Algorithm 2), of one with a\n"
+        "projection and ``relabel=False`` (Algorithm 3). Parameters of trees are not used then.\n"
+        "Such models are pickled, not saved.",
+    ),
     "max_features": (
         '"auto", "sqrt", "log2", int, float or None',
         'Features drawn at a node; "auto": three in ten, ten at least.',
     ),
     "subsample": ("float", "Share of the rows a round sees, drawn without replacement."),
     "l2": ("float", "Added to the curvature in Newton steps."),
+    "compact": (
+        'bool or "auto"',
+        "Leaves hold 16-bit numbers, and none for outputs whose loss their step would lower by\n"
+        'less than 0.02. The rounds that follow see what is kept. "auto": from 32 labels or\n'
+        "classes on.",
+    ),
     "huber_quantile": ("float", "The delta of an output is this quantile of |y - median|."),
     "max_bins": (
         _INT_OR_NONE,

@@ -84,6 +84,7 @@ class Boost:
         n_jobs: int | None = None,
     ) -> None:
         self.features, self.n_outputs = features, Y.shape[1]
+        self._components = Y.shape[1] if projection is None else projection.components
         data, view = ffi.new("rpo_boost_data *"), Matrix(Y)
         keep = [view]
 
@@ -126,6 +127,36 @@ class Boost:
         """Run more rounds."""
         with control(n_jobs, progress) as c:
             _check(lib.rpo_boost_run, self.handle, rounds, c)
+
+    def project(self, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the next round's sample and their projected negative gradients."""
+        n, m = self.features.shape[0], self._components
+        rows, z = np.empty(n, dtype=np.int32), np.empty((n, m))
+        count = ffi.new("int64_t *")
+        with control(n_jobs) as c:
+            _check(
+                lib.rpo_boost_project,
+                *(self.handle, c, ffi.from_buffer("int32_t[]", rows), count, _out("double", z)),
+            )
+        return rows[: count[0]], z[: count[0]]
+
+    def add(self, values: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """Step along what a learner says of all rows, (rows, 1) or (rows, outputs); by output."""
+        values = np.ascontiguousarray(values, dtype=np.float32)
+        step = np.empty(self.n_outputs, dtype=np.float32)
+        with control(n_jobs) as c:
+            _check(
+                lib.rpo_boost_add,
+                *(self.handle, ffi.from_buffer("float[]", values), values.shape[1], c),
+                _out("float", step),
+            )
+        return step
+
+    @property
+    def start(self) -> np.ndarray:
+        """Constant scores."""
+        pointer = lib.rpo_boost_start(self.handle)
+        return np.array(ffi.unpack(pointer, self.n_outputs))
 
     def losses(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean losses of training and of watched rows, from before the first round on."""

@@ -93,3 +93,15 @@ def tree_options(e: Any, n: int, p: int) -> dict[str, float]:
 def bin_count(max_bins: Any) -> int:
     """Bins a feature is grouped into; 0: every value is one."""
     return 0 if max_bins is None else number(max_bins, "max_bins", 2, 2**31 - 1, whole=True)
+
+
+def label_threshold(threshold: Any, n_outputs: int) -> float | np.ndarray:
+    """Probabilities above which labels are predicted: one, or one a label."""
+    if isinstance(threshold, str):
+        raise ValueError(f"threshold must be a number or an array, got {threshold!r}")
+    values = np.asarray(threshold, dtype=np.float64)
+    if values.shape not in {(), (n_outputs,)} or not ((values >= 0) & (values <= 1)).all():
+        raise ValueError(
+            f"threshold must be a number in [0, 1] or {n_outputs} of them, got {threshold!r}"
+        )
+    return float(values) if values.ndim == 0 else values

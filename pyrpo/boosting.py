@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -18,17 +19,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from pyrpo import _note
 from pyrpo._boost_data import BoostData, classification_data, regression_data
+from pyrpo._boost_learner import LearnerBoost, LearnerModel, check_learner
 from pyrpo._docs import documented, store
 from pyrpo._inputs import check_X
 from pyrpo._native import Features, Projection, threads
 from pyrpo._native_boost import LEAVES, LOSSES, Boost, staged_scores
-from pyrpo._options import bin_count, count, feature_count, number, switch
+from pyrpo._options import bin_count, count, feature_count, label_threshold, number, switch
 from pyrpo.metrics import label_ranking_average_precision
 from pyrpo.projection import resolve_projection
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
 
 _SECONDS = 0.1  # of work between two looks at the clock and at early stopping
+_LEAST_GAIN = 0.02  # of loss, in a leaf's step of one output: less is left out of compact models
 _LOOK = 10  # rounds between two looks at a metric
 
 
@@ -103,19 +106,25 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         options["seed"] = self._seed
         projection = self._projection(data)
         X, data = self._hold_out(X, data, stopping, eval_set)
-        features = Features(X, bin_count(self.max_bins), self.n_jobs)
+        make = self._maker(X, options)
         refit = stopping and switch(self.refit, "refit") and eval_set is None and not again
         budget = None if self.max_time is None else self.max_time / (2 if refit else 1)
-        run = Run(self, options, features, data, projection, stopping, budget)
+        run = Run(self, make, data, projection, stopping, budget)
         with self._bar() as told:
             run.go(earlier, told)
             run.finish()
             if refit:
                 run.boosts.clear()  # their scores are as large as the next ones'
-                whole = Run(self, options, features, data.hold([]), projection, False, budget)
+                whole = Run(self, make, data.hold([]), projection, False, budget)
                 whole.limits = run.best
                 whole.go({}, told)
                 whole.finish()
+
+    def _maker(self, X: Any, options: dict[str, float]) -> Callable[..., Boost]:
+        """What makes runs: of our trees, whose features are encoded once, or of a learner."""
+        if self.base_estimator is not None:
+            return partial(LearnerBoost, self.base_estimator, X, self._seed, options)
+        return partial(Boost, options, Features(X, bin_count(self.max_bins), self.n_jobs))
 
     def _forget(self) -> dict[str, Any]:
         names = [n for n in vars(self) if n == "_model" or (n[-1] == "_" and n[0] != "_")]
@@ -132,7 +141,10 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
             raise ValueError(f"strategy must be 'joint' or 'single_target', got {self.strategy!r}")
         alone = self.projection is None or self.strategy == "single_target"
         relabel = switch(self.relabel, "relabel") or alone
-        leaf = ("newton" if relabel else "mean") if self.leaf == "auto" else self.leaf
+        if self.base_estimator is not None:
+            check_learner(self.base_estimator, self)
+        newton = relabel and self.base_estimator is None
+        leaf = ("newton" if newton else "mean") if self.leaf == "auto" else self.leaf
         if leaf not in LEAVES:
             raise ValueError(f"leaf must be 'auto', 'newton' or 'mean', got {self.leaf!r}")
         number(self.n_estimators, "n_estimators", 1, 10**9, whole=True)
@@ -150,7 +162,7 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
             "min_samples_split": count(self.min_samples_split, n, "min_samples_split", low=2),
             "min_samples_leaf": count(self.min_samples_leaf, n, "min_samples_leaf"),
             "max_features": feature_count(self._max_features(p), p),
-            "half": int(loss in ("logistic", "exponential", "softmax") and data.outputs >= 32),
+            **self._leaf_numbers(loss, data),
             "train_loss": 1,
         }
         if self.max_depth is not None:
@@ -160,6 +172,17 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         if loss == "huber":
             options["huber_quantile"] = number(self.huber_quantile, "huber_quantile", 0.0, 1.0)
         return options
+
+    def _leaf_numbers(self, loss: str, data: BoostData) -> dict[str, float]:
+        """How leaves are kept: scores of labels bear 16 bits, and few of them move in a leaf."""
+        labels = loss in ("logistic", "exponential", "softmax")
+        if not (isinstance(self.compact, str) and self.compact == "auto"):
+            compact = switch(self.compact, "compact")
+            if compact and not labels:
+                raise ValueError("compact=True is for losses of labels and classes")
+        else:
+            compact = labels and data.outputs >= 32
+        return {"half": 1, "leaf_min_gain": _LEAST_GAIN} if compact else {}
 
     def _max_features(self, p: int) -> Any:
         """Three in ten features, ten at least: boosting gains by it, in time and precision."""
@@ -256,7 +279,10 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
 
     def _staged(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)
-        return staged_scores(self._model, check_X(self, X, reset=False), self.n_jobs)
+        X = check_X(self, X, reset=False)
+        if isinstance(self._model, LearnerModel):
+            return self._model.staged(X)
+        return staged_scores(self._model, X, self.n_jobs)
 
     def apply(self, X) -> np.ndarray:
         """Leaf of each row in each tree, by node number.
@@ -296,15 +322,13 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
 class Run:
     """One fit: rounds until something ends them, and what is known of each."""
 
-    def __init__(self, estimator, options, features, data, projection, stopping, max_time) -> None:
+    def __init__(self, estimator, make, data, projection, stopping, max_time) -> None:
         self.e, self.stopping, self.max_time = estimator, stopping, max_time
         self.single = estimator.strategy == "single_target" and data.outputs > 1
         self.custom = callable(estimator.loss)
         self.parts = [data.column(j) for j in range(data.outputs)] if self.single else [data]
         self.boosts = [
-            Boost(
-                options,
-                features,
+            make(
                 part.Y,
                 weight=part.weight,
                 entry_weight=part.entry_weight,
@@ -321,6 +345,8 @@ class Run:
         self.limits = [estimator.n_estimators] * len(self.boosts)
         self.metric: list[list[tuple[int, float]]] = [[] for _ in self.boosts]
         self.train_score = np.empty(0)
+        self.halted = False
+        self.seen = 0  # rounds until it was clear which is the best: not how many were run
 
     def go(self, earlier: dict[str, Any], told: Callable[[int], Any]) -> None:
         """Boost."""
@@ -333,8 +359,15 @@ class Run:
         done = Parallel(n_jobs=jobs, prefer="threads", return_as="generator")(
             delayed(self._until_done)(j, 1, lambda rounds: None) for j in range(len(self.boosts))
         )
-        for j, _ in enumerate(done):
-            told(int((j + 1) / len(self.boosts) * self.e.n_estimators))
+        try:
+            for j, _ in enumerate(done):
+                told(int((j + 1) / len(self.boosts) * self.e.n_estimators))
+        finally:
+            self.halted = True  # threads still at work after ^C give up
+
+    def _keep_on(self, done: int, total: int) -> None:
+        if self.halted:
+            raise KeyboardInterrupt
 
     def _take_over(self, earlier: dict[str, Any]) -> None:
         model = earlier["_model"]
@@ -362,7 +395,8 @@ class Run:
         while boost.rounds < self.limits[j]:
             now = perf_counter()
             step = min(step, self.limits[j] - boost.rounds)
-            boost.run(step, n_jobs, progress=lambda done, total: None)
+            self._keep_on(0, step)
+            boost.run(step, n_jobs, progress=self._keep_on)
             told(boost.rounds)
             spent, elapsed = perf_counter() - now, perf_counter() - began
             if self.stopping and self._has_stalled(j):
@@ -376,7 +410,7 @@ class Run:
             if self.max_time is not None:
                 step = max(1, min(step, int((self.max_time - elapsed) / (spent / step + 1e-9))))
         if not self.stopping:
-            self.best[j] = boost.rounds
+            self.best[j] = self.seen = boost.rounds
 
     def _has_stalled(self, j: int) -> bool:
         """Note the best round; true once `n_iter_no_change` rounds have passed since."""
@@ -393,7 +427,8 @@ class Run:
             np.concatenate([[0], np.where(better, np.arange(1, len(losses)), 0)])
         )
         late = np.flatnonzero(at - at[best] >= e.n_iter_no_change)
-        self.best[j] = max(int(at[best[late[0] if len(late) else -1]]), 1)
+        last = late[0] if len(late) else -1
+        self.best[j], self.seen = max(int(at[best[last]]), 1), int(at[last])
         return len(late) > 0
 
     def _metric(self, j: int) -> float:
@@ -413,10 +448,13 @@ class Run:
         boost, rounds = self.boosts[0], self.best[0]
         e._model = boost.model(rounds)
         e.n_estimators_ = rounds
+        if isinstance(e._model, LearnerModel):
+            e.estimators_, e.steps_ = e._model.estimators, e._model.steps
         train, watched = boost.losses()
-        e.train_score_ = np.concatenate([self.train_score, train[len(self.train_score) : -1]])
+        known = self.train_score
+        e.train_score_ = np.concatenate([known, train[len(known) : -1]])[: self.seen]
         if self.stopping:
-            e.validation_score_ = watched
+            e.validation_score_ = watched[: self.seen + 1]
 
 
 @documented
@@ -442,6 +480,10 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     n_features_in_ : int
     n_outputs_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
+    estimators_ : list of regressors
+        With `base_estimator`: one a round.
+    steps_ : ndarray of float32, shape (n_estimators_, n_outputs_)
+        With `base_estimator`: what each output takes of them, learning rate included.
     """
 
     _losses = ("squared", "absolute", "huber")
@@ -457,6 +499,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         relabel=True,
         leaf="auto",
         strategy="joint",
+        base_estimator=None,
         max_depth=6,
         max_leaf_nodes=None,
         min_samples_split=2,
@@ -464,6 +507,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
         max_features="auto",
         subsample=0.7,
         l2=1.0,
+        compact="auto",
         huber_quantile=0.9,
         max_bins=256,
         early_stopping="auto",
@@ -561,9 +605,15 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         Mean loss of the rows held out, from before the first round.
     classes_ : ndarray
         Classes, or the labels' numbers.
+    threshold_ : float or ndarray of shape (n_labels,)
+        The parameter, checked.
     n_features_in_ : int
     n_outputs_ : int
     feature_importances_ : ndarray of shape (n_features_in_,)
+    estimators_ : list of regressors
+        With `base_estimator`: one a round.
+    steps_ : ndarray of float32, shape (n_estimators_, n_outputs_)
+        With `base_estimator`: what each output takes of them, learning rate included.
 
     Examples
     --------
@@ -588,6 +638,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         relabel=True,
         leaf="auto",
         strategy="joint",
+        base_estimator=None,
         max_depth=6,
         max_leaf_nodes=None,
         min_samples_split=2,
@@ -595,6 +646,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         max_features="auto",
         subsample=0.7,
         l2=1.0,
+        compact="auto",
         max_bins=256,
         early_stopping="auto",
         validation_fraction=0.1,
@@ -629,14 +681,16 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
             data = data.column(1)
         if reset:
             self._link = self._link_of(data)
+            self.threshold_ = label_threshold(self.threshold, data.outputs)
         return data
 
     def _loss_name(self, data):
-        if self.loss == "auto":
-            return "logistic" if self._indicator or data.outputs == 1 else "softmax"
+        alone = self._indicator or data.outputs == 1 or self.strategy == "single_target"
+        if isinstance(self.loss, str) and self.loss == "auto":
+            return "logistic" if alone else "softmax"
         loss = super()._loss_name(data)
-        if loss == "softmax" and (self._indicator or data.outputs == 1):
-            raise ValueError("loss='softmax' is for three or more classes")
+        if loss == "softmax" and alone:
+            raise ValueError("loss='softmax' is for three or more classes, strategy='joint'")
         return loss
 
     def _link_of(self, data: BoostData) -> str:
@@ -651,7 +705,11 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         if self._link == "softmax":
             return softmax(scores, axis=1)
-        return np.clip(scores, 0.0, 1.0) if self._link == "squared" else expit(scores)
+        p = np.clip(scores, 0.0, 1.0) if self._link == "squared" else expit(scores)
+        if self._indicator or p.shape[1] == 1:
+            return p
+        p = np.maximum(p, 1e-12)  # one class against the others
+        return p / p.sum(axis=1, keepdims=True)
 
     def decision_function(self, X) -> np.ndarray:
         """Scores: log-odds of the labels, or scores of the classes.
@@ -716,7 +774,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     def _decide(self, p: np.ndarray) -> np.ndarray:
         if self._indicator:
-            return (p > self.threshold).astype(np.int64)
+            return (p > self.threshold_).astype(np.int64)
         return self.classes_[p.argmax(axis=1)]
 
     def staged_predict_proba(self, X) -> Iterator[np.ndarray]:
@@ -765,9 +823,9 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         """
         check_is_fitted(self)
         X = check_X(self, X, reset=False)
-        if self._link == "logistic" and self._model.n_outputs > 1:
+        if self._link == "logistic" and self._indicator:
             index, scores = self._model.predict_topk(X, k, self.n_jobs)
-            return index if self._indicator else self.classes_[index], expit(scores)
+            return index, expit(scores)
         parts = [self._best(X[i : i + 4096], k) for i in range(0, X.shape[0], 4096)]
         index, p = (np.concatenate(part) for part in zip(*parts, strict=True))
         return index if self._indicator else self.classes_[index], p

@@ -27,6 +27,15 @@ L = sparse.csr_array((rng.random((n, d)) < 0.03).astype(float))
 R = rng.normal(size=(n, 9)) + np.nan_to_num(X[:, :1])
 w = rng.random(n)
 c = rng.integers(0, 30, n)
+boosted = [
+    ({}, X, None),
+    ({"projection": None, "max_bins": 16}, S, w),
+    ({"projection": "hadamard", "n_components": 7, "max_leaf_nodes": 9}, X, w),
+    ({"projection": "top", "n_components": 3, "leaf": "mean"}, X, None),
+    ({"projection": "norm-sampling", "max_features": 0.3}, S, None),
+    ({"relabel": False, "early_stopping": False}, X, w),
+    ({"strategy": "single_target", "max_depth": 2}, X, w),
+]
 kinds = [
     (pyrpo.RandomForestClassifier, {}, X, L, None),
     (pyrpo.RandomForestClassifier, {"projection": "gaussian", "n_components": 5}, S, L, None),
@@ -37,11 +46,21 @@ kinds = [
     (pyrpo.RandomForestRegressor, {"max_features": 0.3, "min_samples_leaf": 3}, X, R, w),
     (pyrpo.ExtraTreesRegressor, {"ccp_alpha": 0.01}, X, R, None),
     (pyrpo.ExtraTreesRegressor, {"projection": "gaussian", "n_components": 3}, S, R, w),
+    *((pyrpo.GradientBoostingClassifier, o, A, L, v) for o, A, v in boosted),
+    *((pyrpo.GradientBoostingRegressor, o, A, R, v) for o, A, v in boosted),
+    (pyrpo.GradientBoostingRegressor, {"loss": "huber", "leaf": "mean"}, X, R, w),
+    (pyrpo.GradientBoostingRegressor, {"loss": "absolute"}, S, R, w),
+    (pyrpo.GradientBoostingClassifier, {"loss": "exponential", "leaf": "mean"}, S, L, None),
+    (pyrpo.GradientBoostingClassifier, {}, X, c, w),
+    (pyrpo.GradientBoostingClassifier, {"relabel": False}, S, c, None),
 ]
 for cls, options, A, Y, weight in kinds:
     model = cls(12, random_state=7, n_jobs=int(sys.argv[1]), **options).fit(A, Y, weight)
     predict = getattr(model, "predict_proba", model.predict)
-    parts = [model._model.dump(), predict(A), *model.predict_topk(A, 2), model.weights(A).data
+    if model._model.is_boosted:  # probabilities are expit or softmax, the system's, of these
+        predict = model._model.predict
+    index, value = model._model.predict_topk(A, 2)
+    parts = [model._model.dump(), predict(A), index, value, model.weights(A).data
              if model._model.has_rows else np.empty(0), model.feature_importances_]
     digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in parts))
     print(cls.__name__, options, digest.hexdigest()[:16])

@@ -101,6 +101,54 @@ def test_predict(method, n_jobs):
 
 
 @POSIX
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"projection": None, "leaf": "mean", "loss": "exponential"},
+        {"relabel": False, "early_stopping": False},
+        {"strategy": "single_target", "early_stopping": False},
+        {"scoring": "lrap"},
+    ],
+    ids=str,
+)
+def test_boosting(n_jobs, options):
+    X, Y = labels()
+    model = pyrpo.GradientBoostingClassifier(3, n_jobs=n_jobs, random_state=0).fit(X, Y)
+    before, state = model.predict_proba(X), None
+    model.set_params(n_estimators=10**6, n_iter_no_change=10**6, **options)
+    state = dict(vars(model))
+    assert interrupted(lambda: model.fit(X, Y)) < LIMIT
+    assert vars(model) == state
+    time.sleep(0.2)
+    began = time.process_time()
+    time.sleep(0.3)
+    assert time.process_time() - began < 0.15  # no thread goes on
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+@POSIX
+@pytest.mark.parametrize("options", [{"projection": None}, {"loss": "absolute"}], ids=str)
+def test_boosting_with_long_rounds(options):
+    """Polled inside a round, too, once rounds are known to be long."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30_000, 40)), rng.normal(size=(30_000, 60))
+    model = pyrpo.GradientBoostingRegressor(10**6, max_depth=8, **options)
+    assert interrupted(lambda: model.fit(X, Y), after=4.0) < 2 * LIMIT
+    assert not hasattr(model, "n_features_in_")
+
+
+@POSIX
+def test_boosting_with_a_python_loss():
+    X, Y = labels()
+    model = pyrpo.GradientBoostingRegressor(10**6, loss=lambda y, f: ((y - f) ** 2 / 2, f - y))
+    model.set_params(early_stopping=False)
+    assert interrupted(lambda: model.fit(X, Y)) < LIMIT
+    assert not hasattr(model, "n_features_in_")
+
+
+@POSIX
 def test_a_fitted_model_survives():
     X, Y = labels()
     model = pyrpo.RandomForestClassifier(5, random_state=0).fit(X, Y)
@@ -127,6 +175,10 @@ def test_exceptions_in_the_progress_bar_come_out(monkeypatch):
     X, Y = labels()
     with pytest.raises(ZeroDivisionError, match="in the bar"):
         pyrpo.RandomForestClassifier(100_000, verbose=1).fit(X, Y)
+    for strategy in ("joint", "single_target"):
+        boosting = pyrpo.GradientBoostingClassifier(3, verbose=1, strategy=strategy)
+        with pytest.raises(ZeroDivisionError, match="in the bar"):
+            boosting.fit(X[:200], Y[:200, :5])
     healthy()
 
 

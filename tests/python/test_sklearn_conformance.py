@@ -13,6 +13,10 @@ ESTIMATORS = [
     pyrpo.RandomForestRegressor(5),
     pyrpo.ExtraTreesClassifier(5),
     pyrpo.ExtraTreesRegressor(5),
+    pyrpo.GradientBoostingClassifier(5),
+    pyrpo.GradientBoostingRegressor(30),
+    pyrpo.GradientBoostingClassifier(5, relabel=False, early_stopping=False),
+    pyrpo.GradientBoostingRegressor(60, strategy="single_target", loss="huber"),
     pyrpo.LabelEmbeddingClassifier(),
 ]
 TRANSFORMERS = [
@@ -39,6 +43,11 @@ DRAWN = (
     "the decoder draws blocks of rows and held-out rows: repeated rows are drawn otherwise than "
     "weighted ones, and the models are equal up to the draws only"
 )
+BOOSTING = (
+    "rounds draw rows, and rows are held out, by their numbers, which repeated rows change; "
+    "without either, weights and repeated rows agree to the single precision of scores, not to "
+    "the 1e-7 asked for (test_boosting_fit.py)"
+)
 
 
 def expected_failures(estimator):
@@ -49,9 +58,12 @@ def expected_failures(estimator):
     if isinstance(estimator, pyrpo._base.TreesClassifier):
         check = "check_classifiers_multilabel_output_format_predict_proba"
         failures[check] = PROBABILITIES
-    if getattr(estimator, "bootstrap", False):
-        failures["check_sample_weight_equivalence_on_dense_data"] = BOOTSTRAP
-        failures["check_sample_weight_equivalence_on_sparse_data"] = BOOTSTRAP
+    reason = BOOTSTRAP if getattr(estimator, "bootstrap", False) else None
+    if isinstance(estimator, pyrpo.boosting.BaseBoosting):
+        reason = BOOSTING
+    if reason is not None:
+        failures["check_sample_weight_equivalence_on_dense_data"] = reason
+        failures["check_sample_weight_equivalence_on_sparse_data"] = reason
     return failures
 
 

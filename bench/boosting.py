@@ -1,0 +1,415 @@
+"""Boosting beside today's tools: seconds a round, what is reached by when, defaults, size, threads.
+
+    python bench/boosting.py --data FOLDER    every row whose data are there
+    python bench/boosting.py --only delicious rows whose name contains the word
+    python bench/boosting.py --list           names of the rows
+
+Peers (xgboost, lightgbm, catboost) are measured where they are installed, with as few rounds as
+keep them short; the notes say how many. One core unless a row
+says so; each row runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+ROOT = Path(__file__).resolve().parent.parent
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+SEED = 0
+Row = dict[str, object]
+
+# Best settings found on validation parts of the training data.
+TUNED = {
+    "delicious": {"learning_rate": 0.05, "max_depth": 8, "max_features": None, "compact": False},
+    "bibtex": {"learning_rate": 0.05, "max_features": None, "min_samples_leaf": 3},
+    "scene": {"learning_rate": 0.03, "max_depth": 5},
+    "yeast": {"learning_rate": 0.03, "max_depth": 5},
+}
+FLOORS = {
+    "delicious": (20, 0.405),
+    "bibtex": (10, 0.625),
+    "scene": (10, 0.895),
+    "yeast": (10, 0.773),
+}
+SETS = ("bibtex", "yeast", "scene", "emotions", "wq", "atp1d", "oes97")
+
+
+def _seconds(call: Callable) -> float:
+    start = perf_counter()
+    call()
+    return perf_counter() - start
+
+
+def _problem(name: str, folder: Path):
+    from problems import read
+
+    return read(name, folder)
+
+
+def _booster(rounds: int, n_jobs: int = 1, **parameters):
+    from pyrpo import GradientBoostingClassifier
+
+    setting = {"early_stopping": False, "random_state": SEED, "n_jobs": n_jobs}
+    return GradientBoostingClassifier(rounds, **setting | parameters)
+
+
+def _lrap(Y, scores) -> float:
+    from pyrpo.metrics import label_ranking_average_precision
+
+    return label_ranking_average_precision(Y, scores)
+
+
+def _cross_entropy(Y, p) -> float:
+    """Mean over rows and labels; the ones of Y are few."""
+    import numpy as np
+
+    zeros = -np.log1p(-np.minimum(p, 1 - 1e-12)).sum()
+    rows, columns = Y.nonzero()
+    of_ones = np.clip(p[rows, columns], 1e-12, 1 - 1e-12)
+    return float((zeros + (np.log1p(-of_ones) - np.log(of_ones)).sum()) / p.size)
+
+
+# ---- one round ----------------------------------------------------------------------------------
+
+
+def a_round(folder: Path) -> Row:
+    """Delicious, logistic loss, 64 leaves, all 983 outputs updated."""
+    from problems import dense
+
+    data = _problem("delicious", folder)
+    ours = min(_per_round(data, 1) for _ in range(3))
+    row: Row = {"ours": ours}
+    for name, rounds, fit in (
+        ("xgboost multi_output_tree", 3, _xgboost),
+        ("catboost MultiLogloss", 2, _catboost),
+    ):
+        try:
+            Y = dense(data.Y, "float32")
+            few = _seconds(lambda: fit(data.X, Y, 1))  # noqa: B023
+            many = _seconds(lambda: fit(data.X, Y, 1 + rounds))  # noqa: B023
+        except ImportError as error:
+            row[name] = f"not measured: {error}"
+            continue
+        row[name] = (many - few) / rounds
+        row[f"{name} / ours"] = row[name] / ours
+        row[f"{name}, rounds timed"] = rounds
+    return row
+
+
+def _per_round(data, n_jobs: int, rounds: int = 200) -> float:
+    few = _seconds(lambda: _booster(20, n_jobs).fit(data.X, data.Y))
+    many = _seconds(lambda: _booster(20 + rounds, n_jobs).fit(data.X, data.Y))
+    return (many - few) / rounds
+
+
+def _xgboost(X, Y, rounds: int):
+    import xgboost
+
+    matrix = xgboost.DMatrix(X, label=Y, nthread=1)
+    setting = {
+        "multi_strategy": "multi_output_tree",
+        "tree_method": "hist",
+        "objective": "binary:logistic",
+        "max_depth": 6,
+        "nthread": 1,
+        "verbosity": 0,
+    }
+    xgboost.train(setting, matrix, rounds)
+
+
+def _catboost(X, Y, rounds: int):
+    import catboost
+
+    catboost.CatBoostClassifier(
+        loss_function="MultiLogloss", iterations=rounds, depth=6, thread_count=1, verbose=False,
+        allow_writing_files=False,
+    ).fit(X.toarray(), Y)  # fmt: skip
+
+
+def two_threads(folder: Path) -> Row:
+    """Delicious: seconds a round on one thread and on two."""
+    data = _problem("delicious", folder)
+    one, two = (min(_per_round(data, n) for _ in range(3)) for n in (1, 2))
+    return {"one": one, "two": two, "ratio": one / two}
+
+
+def bandwidth(folder: Path) -> Row:
+    """Bytes of scores that a round moves a second, beside a copy's."""
+    import numpy as np
+    from problems import dense  # noqa: F401
+
+    data = _problem("delicious", folder)
+    n, d = data.Y.shape
+    share = 0.7
+    moved = 4.0 * n * d * (2 + share)  # read and written once; the sample read again
+    each = min(_per_round(data, 1) for _ in range(3))
+    a = np.ones(n * d, dtype=np.float32)
+    b = np.empty_like(a)
+    copy = min(_seconds(lambda: np.copyto(b, a)) for _ in range(9))
+    rate, copies = moved / each / 1e9, 2.0 * a.nbytes / copy / 1e9
+    return {
+        "GB/s of scores": rate,
+        "GB/s of a copy": copies,
+        "share": rate / copies,
+        "logistic functions a second, 1e9": n * d * 2 * share / each / 1e9,
+    }
+
+
+# ---- what is reached by when --------------------------------------------------------------------
+
+
+def _progress(name: str, folder: Path, budget: float, setting: dict) -> Row:
+    """Test scores along one fit; a round's time is the fit's over its rounds."""
+    data = _problem(name, folder)
+    each = _seconds(lambda: _booster(60, **setting).fit(data.X, data.Y)) / 60
+    rounds = max(60, int(budget / each))
+    model = _booster(rounds, **setting)
+    taken = _seconds(lambda: model.fit(data.X, data.Y))
+    points = []
+    step = max(1, rounds // 40)
+    for i, p in enumerate(model.staged_predict_proba(data.X_test), 1):
+        if i % step == 0 or i == rounds:
+            points.append(
+                (taken * i / rounds, _cross_entropy(data.Y_test, p), _lrap(data.Y_test, p))
+            )
+    within = [point for point in points if point[0] <= budget]
+    row: Row = {
+        "rounds": rounds,
+        "seconds": taken,
+        "ms a round": 1e3 * taken / rounds,
+        "best cross-entropy": min(p[1] for p in within),
+        "at s": min(within, key=lambda p: p[1])[0],
+        "best LRAP": max(p[2] for p in within),
+        "LRAP at s": max(within, key=lambda p: p[2])[0],
+        "model MB": model._model.nbytes / 1e6,
+    }
+    if name == "delicious":
+        reached = [p[0] for p in points if p[1] <= 0.0620]
+        row["s to cross-entropy 0.0620"] = min(reached) if reached else None
+    return row
+
+
+def progress(name: str) -> Callable[[Path], Row]:
+    def run(folder: Path) -> Row:
+        budget, floor = FLOORS[name]
+        row = _progress(name, folder, budget, TUNED[name])
+        return row | {"LRAP floor": floor, "setting": TUNED[name]}
+
+    run.__doc__ = f"{name}: best test scores within {FLOORS[name][0]} s, settings tuned."
+    return run
+
+
+def defaults(name: str) -> Callable[[Path], Row]:
+    def run(folder: Path) -> Row:
+        from pyrpo import GradientBoostingClassifier
+
+        data = _problem(name, folder)
+        model = GradientBoostingClassifier(random_state=SEED, n_jobs=1)
+        taken = _seconds(lambda: model.fit(data.X, data.Y))
+        score = _lrap(data.Y_test, model.predict_proba(data.X_test))
+        return {"seconds": taken, "rounds": model.n_estimators_, "LRAP": score}
+
+    run.__doc__ = f"{name}: no parameter set but the data."
+    return run
+
+
+def compact(folder: Path) -> Row:
+    """Delicious, 1 000 rounds: the model in 16 bits, steps of no consequence left out."""
+    data = _problem("delicious", folder)
+    row: Row = {}
+    for name, flag in (("full", False), ("compact", True)):
+        model = _booster(1000, compact=flag, max_features=None).fit(data.X, data.Y)
+        row[f"{name} MB"] = model._model.nbytes / 1e6
+        row[f"{name} LRAP"] = _lrap(data.Y_test, model.predict_proba(data.X_test))
+    return row | {"LRAP lost": row["full LRAP"] - row["compact LRAP"]}
+
+
+# ---- with defaults, beside the others' -----------------------------------------------------------
+
+
+def _peers() -> dict[str, Callable]:
+    """Fit and predict scores of all outputs, by tool; label sets and regression."""
+    import numpy as np
+
+    def xgboost_of(strategy):
+        def run(X, Y, X_test, labels):
+            import xgboost
+
+            cls = xgboost.XGBClassifier if labels else xgboost.XGBRegressor
+            model = cls(multi_strategy=strategy, tree_method="hist", n_jobs=1).fit(X, Y)
+            return model.predict_proba(X_test) if labels else model.predict(X_test)
+
+        return run
+
+    def lightgbm(X, Y, X_test, labels):
+        import lightgbm
+
+        cls = lightgbm.LGBMClassifier if labels else lightgbm.LGBMRegressor
+        out = np.empty((X_test.shape[0], Y.shape[1]))
+        for j in range(Y.shape[1]):
+            if labels and len(np.unique(Y[:, j])) < 2:
+                out[:, j] = Y[0, j]
+                continue
+            model = cls(n_jobs=1, verbose=-1).fit(X, Y[:, j])
+            out[:, j] = model.predict_proba(X_test)[:, 1] if labels else model.predict(X_test)
+        return out
+
+    def sklearn(X, Y, X_test, labels):
+        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+        cls = HistGradientBoostingClassifier if labels else HistGradientBoostingRegressor
+        X, X_test = (a.toarray() if hasattr(a, "toarray") else a for a in (X, X_test))
+        out = np.empty((X_test.shape[0], Y.shape[1]))
+        for j in range(Y.shape[1]):
+            if labels and len(np.unique(Y[:, j])) < 2:
+                out[:, j] = Y[0, j]
+                continue
+            model = cls(random_state=SEED).fit(X, Y[:, j])
+            out[:, j] = model.predict_proba(X_test)[:, 1] if labels else model.predict(X_test)
+        return out
+
+    def catboost(X, Y, X_test, labels):
+        import catboost
+
+        cls = catboost.CatBoostClassifier if labels else catboost.CatBoostRegressor
+        model = cls(
+            loss_function="MultiLogloss" if labels else "MultiRMSE",
+            iterations=100, thread_count=1, verbose=False, allow_writing_files=False,
+        )  # fmt: skip
+        X, X_test = (a.toarray() if hasattr(a, "toarray") else a for a in (X, X_test))
+        model.fit(X, Y)
+        return model.predict_proba(X_test) if labels else model.predict(X_test)
+
+    def ours(X, Y, X_test, labels):
+        from pyrpo import GradientBoostingClassifier, GradientBoostingRegressor
+
+        cls = GradientBoostingClassifier if labels else GradientBoostingRegressor
+        model = cls(random_state=SEED, n_jobs=1).fit(X, Y)
+        return model.predict_proba(X_test) if labels else model.predict(X_test)
+
+    return {
+        "pyrpo": ours,
+        "xgboost, a tree a round": xgboost_of("multi_output_tree"),
+        "xgboost, a tree an output": xgboost_of("one_output_per_tree"),
+        "lightgbm, a model an output": lightgbm,
+        "scikit-learn histograms, a model an output": sklearn,
+        "catboost, 100 rounds": catboost,
+    }
+
+
+def beside(name: str) -> Callable[[Path], Row]:
+    def run(folder: Path) -> Row:
+        import numpy as np
+
+        sys.path.insert(0, str(ROOT))
+        from bench.joly2014.data import find
+
+        targets = {"wq": 14, "atp1d": 6, "oes97": 16, "edm": 2}
+        (source,) = (s for s in find(folder, targets) if s.name == name)
+        data, labels = source.problem, name not in targets
+        row: Row = {}
+        for tool, fit in _peers().items():
+            if name == "bibtex" and tool.startswith(("catboost", "scikit")):
+                continue  # minutes a split
+            scores, times = [], []
+            for split in range(3):
+                train, test = data.split(split)
+                Y = data.Y[train]
+                Y = Y.toarray() if labels and tool != "pyrpo" else Y
+                try:
+                    start = perf_counter()
+                    predicted = fit(data.X[train], Y, data.X[test], labels)
+                    times.append(perf_counter() - start)
+                    scores.append(data.score(test, predicted))
+                except ImportError as error:
+                    row[tool] = f"not measured: {error}"
+                    break
+            else:
+                text = f"{np.mean(scores):.4f} ± {np.std(scores, ddof=1):.4f}"
+                row[tool] = f"{text} in {np.mean(times):.2f} s"
+        return row
+
+    run.__doc__ = f"{name}: all tools with their defaults, three splits, score and seconds."
+    return run
+
+
+ROWS: dict[str, Callable[[Path], Row]] = {
+    "delicious, a round": a_round,
+    "delicious, two threads": two_threads,
+    "delicious, bandwidth": bandwidth,
+    "delicious, compact": compact,
+    **{f"{name}, within {FLOORS[name][0]} s": progress(name) for name in FLOORS},
+    **{f"{name}, defaults": defaults(name) for name in FLOORS},
+    **{f"{name}, defaults beside the others'": beside(name) for name in SETS},
+}
+
+
+def _one(name: str, folder: Path) -> None:
+    """Run a row in this process."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    from machine import pin
+
+    pin(2 if "two threads" in name else 1)
+    print(json.dumps(ROWS[name](folder)))
+
+
+def _run(name: str, folder: Path) -> Row | None:
+    limits = dict.fromkeys(THREAD_LIMITS, "2" if "two threads" in name else "1")
+    command = [sys.executable, __file__, "--data", str(folder), "--row", name]
+    done = subprocess.run(command, env=os.environ | limits, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"  failed: {done.stderr.strip().splitlines()[-1:]}")
+        return None
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _text(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--row", help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/boosting.json")
+    options = parser.parse_args()
+    if options.row:
+        _one(options.row, options.data)
+        return
+    if options.list:
+        print("\n".join(ROWS))
+        return
+    if not options.data.is_dir():
+        print(f"{options.data} is not there: nothing to measure")
+        return
+    sys.path.insert(0, str(ROOT / "bench"))
+    from machine import describe
+
+    kept = json.loads(options.out.read_text()) if options.out.exists() else {"rows": {}}
+    for name in ROWS:
+        if options.only not in name:
+            continue
+        print(f"{name}\n  {ROWS[name].__doc__}", flush=True)
+        row = _run(name, options.data)
+        if row is None:
+            continue
+        for key, value in row.items():
+            print(f"  {key:45s} {_text(value)}", flush=True)
+        kept["rows"][name] = row
+        kept |= {"date": str(datetime.date.today()), "machine": describe()}
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

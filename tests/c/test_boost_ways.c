@@ -1,0 +1,237 @@
+/* Ways through boosting besides the usual one: without scores (boost_low.c), and with the caller's own
+ * learner (boost_learner.c). Bits for any number of threads, refusals, and what happens without memory. */
+#include "mem.h"
+#include "problem.h"
+
+enum { ROWS = 70, OUTPUTS = 256, ROUNDS = 4 };
+
+static problem sparse_problem(int64_t rows) {
+  dice d = {17};
+  table const x = table_random(&d, rows, 5, 9, 0.0, 0.05);
+  problem p = problem_new(x, table_random(&d, rows, OUTPUTS, 3, 0.97, 0.0));
+  p.sparse_y = 1;
+  p.projection.kind = RPO_PROJECT_GAUSSIAN;
+  p.projection.components = 1;
+  problem_set(&p, RPO_OPT_LOSS, RPO_LOSS_SQUARED);
+  problem_set(&p, RPO_OPT_LEAF, RPO_LEAF_MEAN);
+  problem_set(&p, RPO_OPT_RELABEL, 0);
+  problem_set(&p, RPO_OPT_MAX_DEPTH, 4);
+  problem_set(&p, RPO_OPT_SUBSAMPLE, 0.8);
+  problem_set(&p, RPO_OPT_TRAIN_LOSS, 1);
+  return p;
+}
+
+typedef struct run {
+  problem *p;
+  rpo_features *features;
+  uint8_t watched[2000];
+  rpo_control control;
+} run;
+
+static run run_new(problem *p) {
+  run r = {p, NULL, {0}, threads_of(1)};
+  rpo_matrix const X = problem_x(p);
+  rpo_error err;
+  CHECK_OK(rpo_features_new(&X, 256, NULL, &r.features, &err), &err);
+  for (int64_t i = 0; i < p->x.rows; i += 7) r.watched[i] = 1;
+  return r;
+}
+
+static rpo_status run_begin(run *r, rpo_boost **out, rpo_error *err) {
+  rpo_matrix const Y = problem_y(r->p);
+  rpo_boost_data data;
+  rpo_options *options = NULL;
+  memset(&data, 0, sizeof data);
+  data.Y = &Y;
+  data.watched = r->watched;
+  rpo_status status = problem_options(r->p, &options, err);
+  if (status == RPO_OK) {
+    status = rpo_boost_new(options, r->features, &data, &r->p->projection, &r->control, out, err);
+  }
+  rpo_options_free(options);
+  return status;
+}
+
+/* What a round gives the caller, and a learner that predicts X's first column. */
+static rpo_status learn(run *r, rpo_boost *boost, rpo_error *err) {
+  int32_t rows[2000];
+  double z[2000];
+  float v[2000], step[OUTPUTS];
+  int64_t count = 0;
+  rpo_status const status = rpo_boost_project(boost, &r->control, rows, &count, z, err);
+  if (status != RPO_OK) return status;
+  CHECK(count > 0 && count < r->p->x.rows);
+  for (int64_t i = 0; i < count; i++) CHECK(isfinite(z[i]) && !r->watched[rows[i]]);
+  for (int64_t i = 0; i < r->p->x.rows; i++) {
+    double const x = r->p->x.v[i * r->p->x.cols];
+    v[i] = isnan(x) ? 0.5f : (float)x;
+  }
+  return rpo_boost_add(boost, v, 1, &r->control, step, err);
+}
+
+/* ---- Bits ---- */
+
+static void same_scores(int learns, int64_t rows) {
+  problem p = sparse_problem(rows);
+  run r = run_new(&p);
+  int64_t const size = rows * OUTPUTS;
+  float *const first = mini_room(size, 4), *const out = mini_room(size, 4);
+  int32_t *const all = mini_room(rows, 4);
+  double losses[2][2 * (ROUNDS + 1)];
+  for (int64_t i = 0; i < rows; i++) all[i] = (int32_t)i;
+  for (int32_t threads = 1; threads <= 3; threads++) {
+    rpo_boost *boost = NULL;
+    rpo_error err;
+    r.control = threads_of(threads);
+    CHECK_OK(run_begin(&r, &boost, &err), &err);
+    for (int i = 0; i < ROUNDS && learns; i++) CHECK_OK(learn(&r, boost, &err), &err);
+    if (!learns) CHECK_OK(rpo_boost_run(boost, ROUNDS, &r.control, &err), &err);
+    CHECK_EQUAL(rpo_boost_rounds(boost), ROUNDS);
+    float *const to = threads == 1 ? first : out;
+    double *const loss = losses[threads > 1];
+    CHECK_OK(rpo_boost_scores(boost, all, rows, &r.control, to, &err), &err);
+    CHECK_OK(rpo_boost_losses(boost, loss, loss + ROUNDS + 1, &err), &err);
+    for (int i = 0; i < ROUNDS; i++) {
+      CHECK(loss[i] > 0.0 && loss[ROUNDS + 1 + i] > 0.0);
+    }
+    CHECK(memcmp(first, to, (size_t)size * 4) == 0);
+    CHECK(memcmp(losses[0], loss, sizeof losses[0]) == 0 || isnan(loss[ROUNDS]));
+    rpo_boost_free(boost);
+  }
+  free(first);
+  free(out);
+  free(all);
+  rpo_features_free(r.features);
+  problem_free(&p);
+}
+
+static void bits(void) {
+  mini_context("without scores");
+  same_scores(0, ROWS);
+  same_scores(0, 2000);
+  mini_context("the caller's learner");
+  same_scores(1, ROWS);
+}
+
+/* ---- Memory ---- */
+
+typedef struct attempt {
+  run *r;
+  int learns;
+  rpo_boost *boost; /* begun already; NULL: of its own */
+} attempt;
+
+static rpo_status try_run(const attempt *a, rpo_error *err) {
+  rpo_boost *boost = a->boost;
+  rpo_status status = boost == NULL ? run_begin(a->r, &boost, err) : RPO_OK;
+  if (status == RPO_OK) {
+    status = a->learns ? learn(a->r, boost, err) : rpo_boost_run(boost, 1, NULL, err);
+  }
+  if (status == RPO_OK && a->boost == NULL) {
+    int32_t const rows[2] = {3, 1};
+    float out[2 * OUTPUTS];
+    status = rpo_boost_scores(boost, rows, 2, NULL, out, err);
+  }
+  if (a->boost == NULL) rpo_boost_free(boost);
+  return status;
+}
+
+static void until_it_succeeds(const attempt *a) {
+  int64_t const live = rpo_mem_live;
+  for (int64_t n = 0; n < 2000; n++) {
+    rpo_error err;
+    memset(&err, 0, sizeof err);
+    rpo_mem_fail_after = n;
+    rpo_status const status = try_run(a, &err);
+    rpo_mem_fail_after = -1;
+    if (status == RPO_OK) {
+      CHECK(n > 3);
+      return;
+    }
+    CHECK_EQUAL(status, RPO_ENOMEM);
+    CHECK(strlen(err.message) > 0);
+    if (a->boost == NULL) CHECK_EQUAL(rpo_mem_live, live);
+  }
+  CHECK(0);
+}
+
+static void memory(void) {
+  int64_t const live = rpo_mem_live;
+  problem p = sparse_problem(ROWS);
+  run r = run_new(&p);
+  for (int learns = 0; learns < 2; learns++) {
+    attempt const a = {&r, learns, NULL};
+    mini_context("memory, learns %d", learns);
+    until_it_succeeds(&a);
+  }
+  /* A round that failed can be run again, to the same model. */
+  rpo_boost *boost[2] = {NULL, NULL};
+  rpo_forest *forest[2] = {NULL, NULL};
+  rpo_error err;
+  for (int k = 0; k < 2; k++) CHECK_OK(run_begin(&r, &boost[k], &err), &err);
+  for (int i = 0; i < ROUNDS; i++) {
+    attempt const again = {&r, 0, boost[1]};
+    until_it_succeeds(&again);
+  }
+  CHECK_OK(rpo_boost_run(boost[0], ROUNDS, NULL, &err), &err);
+  for (int k = 0; k < 2; k++) {
+    CHECK_OK(rpo_boost_forest(boost[k], ROUNDS, &forest[k], &err), &err);
+    rpo_boost_free(boost[k]);
+  }
+  CHECK(forests_equal(forest[0], forest[1]));
+  for (int k = 0; k < 2; k++) rpo_forest_free(forest[k]);
+  rpo_features_free(r.features);
+  problem_free(&p);
+  CHECK_EQUAL(rpo_mem_live, live);
+}
+
+/* ---- Refusals ---- */
+
+static void refusals(void) {
+  problem p = sparse_problem(ROWS);
+  run r = run_new(&p);
+  rpo_boost *boost = NULL;
+  rpo_forest *forest = NULL;
+  rpo_error err;
+  int32_t rows[ROWS];
+  double z[ROWS];
+  float v[ROWS] = {0.0f}, step[OUTPUTS];
+  int64_t count;
+  CHECK_OK(run_begin(&r, &boost, &err), &err);
+  CHECK_EQUAL(rpo_boost_add(boost, v, 1, NULL, step, &err), RPO_EINVAL); /* nothing projected */
+  CHECK_EQUAL(rpo_boost_project(boost, NULL, rows, NULL, z, &err), RPO_EINVAL);
+  CHECK_OK(rpo_boost_project(boost, NULL, rows, &count, z, &err), &err);
+  CHECK_EQUAL(rpo_boost_add(boost, v, 2, NULL, step, &err), RPO_EINVAL);
+  CHECK(strstr(err.message, "columns must be 1 or 256, got 2") != NULL);
+  v[5] = NAN;
+  CHECK_EQUAL(rpo_boost_add(boost, v, 1, NULL, step, &err), RPO_EINVAL);
+  CHECK(strstr(err.message, "v must be finite") != NULL);
+  v[5] = 0.0f;
+  CHECK_OK(rpo_boost_add(boost, v, 1, NULL, step, &err), &err);
+  for (int j = 0; j < OUTPUTS; j++) CHECK(step[j] == 0.0f); /* along nothing */
+  CHECK_EQUAL(rpo_boost_add(boost, v, 1, NULL, step, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_boost_run(boost, 1, NULL, &err), RPO_EINVAL);
+  CHECK_EQUAL(rpo_boost_forest(boost, 1, &forest, &err), RPO_EINVAL);
+  rpo_boost_free(boost);
+  boost = NULL;
+  CHECK_OK(run_begin(&r, &boost, &err), &err);
+  CHECK_OK(rpo_boost_run(boost, 1, NULL, &err), &err);
+  CHECK_EQUAL(rpo_boost_project(boost, NULL, rows, &count, z, &err), RPO_EINVAL);
+  CHECK(rpo_boost_start(NULL) == NULL && rpo_boost_start(boost) != NULL);
+  rpo_boost_free(boost);
+  boost = NULL;
+  problem_set(&p, RPO_OPT_RELABEL, 1);
+  CHECK_OK(run_begin(&r, &boost, &err), &err);
+  CHECK_EQUAL(rpo_boost_project(boost, NULL, rows, &count, z, &err), RPO_EINVAL);
+  CHECK(strstr(err.message, "relabel must be 0") != NULL);
+  rpo_boost_free(boost);
+  rpo_features_free(r.features);
+  problem_free(&p);
+}
+
+int main(void) {
+  RUN(bits);
+  RUN(memory);
+  RUN(refusals);
+  return mini_done("boost_ways");
+}
