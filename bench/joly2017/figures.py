@@ -35,6 +35,7 @@ def _finish(figure, path: Path) -> bool:
         if axes.lines:
             axes.grid(alpha=0.3)
             axes.legend(fontsize=8)
+            axes.xaxis.set_minor_formatter("")
         else:
             axes.set_axis_off()
     if drawn:

@@ -71,7 +71,9 @@ DIFFERENCES = """- *Refit.* On the artificial problems with correlated outputs (
   paper's Figure 6b has 7 times at q = 20 and more at q = 1. So a multiple of its time is less, and
   allows fewer rounds of the projected methods than in the paper; on bibtex almost every setting's
   best round is the last one that the time allows (*Budgets*). With the logistic loss the line
-  search takes most of a round, whatever the projection."""
+  search takes most of a round, whatever the projection.
+- *Times* were measured on a machine that had other work, while pyrpo was being made faster; those
+  of one data set are of one build."""
 
 FIGURES = """Means of the repetitions that were run. Figure 2 is of mediamill, which is left out
 where it is not in the folder; figures 2, 3, 5 and 6 are made of every label set with 100 labels or
