@@ -176,6 +176,7 @@ int64_t rpo_forest_outputs(const rpo_forest *m) { return m == NULL ? 0 : m->outp
 int64_t rpo_forest_rows(const rpo_forest *m) { return m == NULL ? 0 : m->rows; }
 int64_t rpo_forest_bytes(const rpo_forest *m) { return m == NULL ? 0 : m->bytes; }
 const double *rpo_forest_start(const rpo_forest *m) { return m == NULL ? NULL : m->start; }
+const float *rpo_forest_step(const rpo_forest *m) { return m == NULL ? NULL : m->step; }
 int32_t rpo_forest_is_boosted(const rpo_forest *m) { return m != NULL && m->start != NULL; }
 int32_t rpo_forest_has_rows(const rpo_forest *m) { return m != NULL && rpo_has_rows(m); }
 

@@ -104,13 +104,13 @@ static rpo_status check_projection(const rpo_projection *p, int64_t d, int relab
   return RPO_OK;
 }
 
-static rpo_status check_y(const rpo_boost *b, const rpo_matrix *Y, rpo_error *err) {
+static rpo_status check_y(int64_t rows, const rpo_matrix *Y, rpo_error *err) {
   RPO_TRY(rpo_matrix_check(Y, "Y", err));
   RPO_TRY(rpo_matrix_check_values(Y, "Y", 0, err));
   if (Y->format == RPO_CSC) return rpo_fail(err, RPO_EINVAL, "Y must be dense or CSR, not CSC");
-  if (Y->rows != b->n) {
+  if (Y->rows != rows) {
     return rpo_fail(err, RPO_EINVAL, "Y has %lld rows, features have %lld", (long long)Y->rows,
-                    (long long)b->n);
+                    (long long)rows);
   }
   if (Y->cols < 1) return rpo_fail(err, RPO_EINVAL, "Y has no columns");
   return RPO_OK;
@@ -364,16 +364,16 @@ rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *feature
   if (options == NULL || features == NULL || data == NULL || out == NULL || data->Y == NULL) {
     return rpo_fail(err, RPO_EINVAL, "options, features, data, Y or out is NULL");
   }
+  RPO_TRY(check_y(features->rows, data->Y, err));
   rpo_boost *const b = rpo_new_zero(1, (int64_t)sizeof *b);
   if (b == NULL) return rpo_fail_memory(err, "boosting");
   b->features = features;
   b->kernels = rpo_kernels_pick();
   b->n = features->rows;
-  read_options(b, options);
-  RPO_GOTO(check_y(b, data->Y, err));
   b->d = data->Y->cols;
   b->stride = stride_of(b->d);
   b->block = b->stride >= BLOCK_NUMBERS ? 1 : BLOCK_NUMBERS / b->stride;
+  read_options(b, options);
   if ((b->loss == RPO_LOSS_CUSTOM) != (data->loss != NULL)) {
     status =
         rpo_fail(err, RPO_EINVAL, "loss: a callback belongs to RPO_LOSS_CUSTOM, and to it only");
@@ -397,20 +397,23 @@ done:
 
 /* ---- Rounds ---- */
 
-/* The round's rows: each with probability `subsample`, by its own number. */
-static void draw_bag(rpo_boost *b) {
-  uint64_t const name = rpo_mix(RPO_DRAW_ROUND ^ rpo_mix((uint64_t)b->rounds));
-  b->n_bag = 0;
-  for (int64_t i = 0; i < b->n; i++) {
-    b->bag[b->n_bag] = (int32_t)i;
-    if (!(b->weight[i] > 0.0)) continue;
-    b->n_bag +=
-        b->subsample >= 1.0 || rpo_hash_uniform(b->grow.seed, name, (uint64_t)i) < b->subsample;
+/* Each row with probability `subsample`, by its own number; all where none was drawn. */
+int64_t rpo_boost_sample(uint64_t seed, int64_t round, double subsample, const double *weight,
+                         int64_t n, int32_t *row) {
+  uint64_t const name = rpo_mix(RPO_DRAW_ROUND ^ rpo_mix((uint64_t)round));
+  int64_t count = 0;
+  if (weight == NULL || row == NULL) return 0;
+  for (int64_t i = 0; i < n; i++) {
+    row[count] = (int32_t)i;
+    if (!(weight[i] > 0.0)) continue;
+    count += subsample >= 1.0 || rpo_hash_uniform(seed, name, (uint64_t)i) < subsample;
   }
-  if (b->n_bag > 0) return;
-  for (int64_t i = 0; i < b->n; i++) {
-    if (b->weight[i] > 0.0) b->bag[b->n_bag++] = (int32_t)i;
+  if (count > 0) return count;
+  for (int64_t i = 0; i < n; i++) {
+    row[count] = (int32_t)i;
+    count += weight[i] > 0.0;
   }
+  return count;
 }
 
 /* Projections become what rows add to histograms. */
@@ -453,7 +456,7 @@ static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows,
 rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err) {
   rpo_control const passes = rpo_boost_control(b, control);
   RPO_TRY(rpo_boost_make_room(b, b->rounds + 1, err));
-  draw_bag(b);
+  b->n_bag = rpo_boost_sample(b->grow.seed, b->rounds, b->subsample, b->weight, b->n, b->bag);
   if (rpo_low_is_over(b)) RPO_TRY(rpo_low_leave(b, &passes, err));
   RPO_TRY(rpo_boost_sketch(b, &passes, err));
   return b->low != NULL ? rpo_low_update(b, &passes, err) : rpo_boost_update(b, &passes, err);

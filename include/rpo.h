@@ -420,6 +420,11 @@ RPO_API rpo_status rpo_boost_add(rpo_boost *boost, const float *v, int64_t colum
                                  const rpo_control *control, float *step, rpo_error *err);
 /* The constant scores, one an output. */
 RPO_API const double *rpo_boost_start(const rpo_boost *boost);
+/* The rows that a round (0, 1, ...) of a run of this seed sees, of n rows with these weights, those of
+ * watched rows 0: `row`, with room for n, gets them, ascending. How many they are; 0 when an argument
+ * is NULL. */
+RPO_API int64_t rpo_boost_sample(uint64_t seed, int64_t round, double subsample,
+                                 const double *weight, int64_t n, int32_t *row);
 /* The model of the first `rounds` rounds, whose predictions are scores. */
 RPO_API rpo_status rpo_boost_forest(const rpo_boost *boost, int64_t rounds, rpo_forest **out,
                                     rpo_error *err);
@@ -434,6 +439,9 @@ RPO_API rpo_status rpo_forest_add_trees(const rpo_forest *forest, const rpo_matr
                                         float *scores, rpo_error *err);
 /* The constants of a boosted model: outputs numbers; NULL of other forests. */
 RPO_API const double *rpo_forest_start(const rpo_forest *forest);
+/* Steps of a boosted model without relabel, trees x outputs, row after row: a leaf's number is
+ * multiplied by its tree's. NULL of others. */
+RPO_API const float *rpo_forest_step(const rpo_forest *forest);
 /* 1 when predictions of the forest are sums of its trees on top of constants (boosting). Functions
  * that read means of training rows refuse such a forest: predict_oob, agreement, relabel, weights,
  * rpo_leaf_rows_new, importances_on, tree_values, pick. */

@@ -243,6 +243,7 @@ class Projection:
     seed: int = 0
     shared: bool = False
     matrix: np.ndarray | None = None  # of float64, C order
+    stream: int = 0  # independent draws of one seed: boosting's rounds
 
     @property
     def struct(self) -> Any:
@@ -250,6 +251,7 @@ class Projection:
         struct = ffi.new("rpo_projection *")
         struct.kind, struct.components = KINDS[self.kind], self.components
         struct.sparsity, struct.seed, struct.shared = self.sparsity, self.seed, self.shared
+        struct.stream = self.stream
         if self.matrix is not None:
             struct.matrix = ffi.cast("double *", self.matrix.ctypes.data)
         return struct

@@ -52,6 +52,23 @@ def pyrpo_loss(user, count, row, f, g, h):
     return 0
 
 
+def model_steps(model: Model) -> np.ndarray:
+    """Steps of a model without relabelled leaves, (trees, outputs)."""
+    shape = model.n_trees, model.n_outputs
+    pointer = lib.rpo_forest_step(model.handle)
+    return np.frombuffer(ffi.buffer(pointer, 4 * shape[0] * shape[1]), np.float32).reshape(shape)
+
+
+def round_rows(seed: int, number: int, subsample: float, weight: np.ndarray) -> np.ndarray:
+    """Rows that a round of a run saw; weights of float64, 0 of rows that were only watched."""
+    rows = np.empty(len(weight), dtype=np.int32)
+    found = lib.rpo_boost_sample(
+        *(seed, number, subsample, ffi.from_buffer("double[]", weight), len(weight)),
+        ffi.from_buffer("int32_t[]", rows),
+    )
+    return rows[:found]
+
+
 def staged_scores(model: Model, X: Any, n_jobs: int | None = None) -> Iterator[np.ndarray]:
     """Scores after each tree of a boosted model: one array, changed in place."""
     view, d = Matrix(X), model.n_outputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -20,8 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from pyrpo import _note
 from pyrpo._boost_data import BoostData, classification_data, regression_data
 from pyrpo._boost_learner import LearnerBoost, LearnerModel, check_learner
+from pyrpo._boost_weights import FactoredWeights, dense_weights, factored_weights, find_rounds
 from pyrpo._docs import documented, store
-from pyrpo._inputs import check_X
+from pyrpo._inputs import check_weight, check_X
 from pyrpo._native import Features, Projection, threads
 from pyrpo._native_boost import LEAVES, LOSSES, Boost, staged_scores
 from pyrpo._options import bin_count, count, feature_count, label_threshold, number, switch
@@ -283,6 +285,79 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         if isinstance(self._model, LearnerModel):
             return self._model.staged(X)
         return staged_scores(self._model, X, self.n_jobs)
+
+    def weights(self, X, X_fit, sample_weight=None) -> np.ndarray | FactoredWeights:
+        """Weights of the training samples in the prediction of each row of X: squared loss only.
+
+        Predictions (a classifier's scores) are these weights times the training outputs. Rows sum
+        to 1; weights may be negative. With ``relabel=False`` a prediction combines all outputs:
+        then the weights come in factors, with a method ``apply(Y)`` that multiplies them with
+        outputs and a method ``between(j, k)`` that gives those of one output in another. Parameters
+        must be those of `fit`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+        X_fit : array or sparse matrix of shape (n_training_samples, n_features)
+            The X of `fit`. Data that do not agree with the leaves are refused.
+        sample_weight : array of shape (n_training_samples,), default=None
+            The weights of `fit`, times those of the classes if there is a `class_weight`.
+
+        Returns
+        -------
+        W : ndarray of shape (n_samples, n_training_samples), or `FactoredWeights`
+        """
+        check_is_fitted(self)
+        self._check_weights()
+        X = check_X(self, X, reset=False)
+        X_fit = check_X(self, X_fit, reset=False)
+        n, d = X_fit.shape[0], self._model.n_outputs
+        weight = check_weight(sample_weight, n, 1)
+        weight = np.ones(n) if weight is None else np.ascontiguousarray(weight.ravel())
+        weight = self._unwatched(weight, self._model.n_rows)
+        rounds = find_rounds(
+            self._model, X_fit, X, weight, float(self.subsample), self._seed, self.n_jobs
+        )
+        start, data = weight / weight.sum(), BoostData(np.broadcast_to(0.0, (n, d)))
+        options = self._options(data, X.shape[1])
+        if options["relabel"]:
+            l2 = options["l2"] if options["leaf"] == LEAVES.index("newton") else 0.0
+            rate = options["learning_rate"]
+            return dense_weights(rounds, start, rate, l2, X.shape[0], self.n_jobs)
+        projection = replace(self._projection(data), seed=self._seed)
+        return factored_weights(self._model, rounds, start, projection, X.shape[0])
+
+    def _check_weights(self) -> None:
+        """Refuse models that are not weights times outputs."""
+        if self.loss != "squared":
+            raise ValueError(
+                f"weights: with loss={self.loss!r} predictions are not linear in the outputs; "
+                "loss='squared' is needed"
+            )
+        if self.base_estimator is not None:
+            raise ValueError("weights: base_estimator has no leaves; our trees are needed")
+        if self.strategy == "single_target" and self._model.n_outputs > 1:
+            raise ValueError("weights: strategy='single_target' has other weights for each output")
+        named = self.projection if isinstance(self.projection, str) else None
+        if named in ("top", "norm-sampling") and not self.relabel:
+            raise ValueError(
+                f"weights: projection={named!r} with relabel=False depends on the outputs"
+            )
+
+    def _unwatched(self, weight: np.ndarray, rows: int) -> np.ndarray:
+        """The weights with zeros for the rows that early stopping held out of this model."""
+        stopped = bool(self.early_stopping) and rows == len(weight)  # else a set was given
+        if not stopped or (self.refit and not self.warm_start):
+            return weight
+        if getattr(self, "_indicator", True) is False and len(self.classes_) > 2:
+            raise ValueError(
+                "weights: rows were held out by class; use refit=True or early_stopping=False"
+            )
+        data = BoostData(np.broadcast_to(0.0, (len(weight), 1)), weight)
+        held = data.choose(np.random.default_rng(self._seed), self.validation_fraction)
+        weight = weight.copy()
+        weight[held] = 0.0
+        return weight
 
     def apply(self, X) -> np.ndarray:
         """Leaf of each row in each tree, by node number.
