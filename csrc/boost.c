@@ -531,6 +531,9 @@ rpo_status rpo_boost_scores(rpo_boost *b, const int32_t *row, int64_t count,
   if (b == NULL || row == NULL || out == NULL) {
     return rpo_fail(err, RPO_EINVAL, "boost, row or out is NULL");
   }
+  if (count < 0) {
+    return rpo_fail(err, RPO_EINVAL, "count is negative: %lld", (long long)count);
+  }
   for (int64_t i = 0; i < count; i++) {
     if (row[i] < 0 || row[i] >= b->n) {
       return rpo_fail(err, RPO_EINVAL, "row must be between 0 and %lld, got %lld",

@@ -249,14 +249,12 @@ static rpo_status unpack_leaves(rpo_boost *b, const rpo_model *m, int64_t tree, 
   return rpo_boost_keep(b, t, err);
 }
 
-/* Scores, losses and rounds as before the first round. */
-static rpo_status begin_again(rpo_boost *b, const double *start, const rpo_control *control,
-                              rpo_error *err) {
+/* Scores and rounds as before the first round. */
+static void begin_again(rpo_boost *b, const double *start) {
   while (b->rounds > 0) rpo_boost_tree_release(&b->tree[--b->rounds]);
   memmove(b->start, start, (size_t)b->d * sizeof *start);
   rpo_boost_restart(b);
   b->train_loss[0] = NAN;
-  return rpo_boost_watch(b, control, &b->watch_loss[0], err);
 }
 
 static rpo_status take_tree(rpo_boost *b, const rpo_model *m, int64_t tree, const int32_t *all,
@@ -303,12 +301,15 @@ rpo_status rpo_boost_resume(rpo_boost *b, const rpo_forest *m, const rpo_control
   memcpy(own, b->start, (size_t)b->d * sizeof *own);
   for (int64_t i = 0; i < b->n; i++) all[i] = (int32_t)i;
   RPO_GOTO(rpo_boost_make_room(b, m->trees, err));
-  status = begin_again(b, m->start, &quiet, err);
+  double const own_loss = b->watch_loss[0];
+  begin_again(b, m->start);
+  status = rpo_boost_watch(b, &quiet, &b->watch_loss[0], err);
   for (int64_t t = 0; t < m->trees && status == RPO_OK; t++) {
     status = take_tree(b, m, t, all, &quiet, err);
   }
-  if (status != RPO_OK) { /* a loss that cannot be told now is not known */
-    if (begin_again(b, own, &quiet, NULL) != RPO_OK) b->watch_loss[0] = NAN;
+  if (status != RPO_OK) {
+    begin_again(b, own);
+    b->watch_loss[0] = own_loss;
   }
 done:
   rpo_delete(all);

@@ -216,7 +216,11 @@ static rpo_status attach_readout(rpo_model *m, const rpo_array *found, rpo_error
     m->fallback = found[RPO_SEC_FALLBACK];
     RPO_TRY(expect(&m->fallback, RPO_TYPE_F64, m->outputs, "the fallback section", err));
   }
-  if (found[RPO_SEC_START].data != NULL) RPO_TRY(attach_boosted(m, found, err));
+  if (found[RPO_SEC_START].data != NULL) {
+    RPO_TRY(attach_boosted(m, found, err));
+  } else if (found[RPO_SEC_STEP].data != NULL || m->value.type == RPO_TYPE_F16) {
+    return damaged(err, "the values"); /* readouts of means know neither */
+  }
   if (found[RPO_SEC_ROWS].data != NULL) RPO_TRY(attach_rows(m, found, err));
   int64_t const rows = value_rows(m), entries = m->value_index.count;
   if (found[RPO_SEC_VALUE_START].data == NULL) {

@@ -15,7 +15,13 @@ enum {
   RATIO,
   RATIO_TABLE,
   STUMPS,
-  FORMS
+  FORMS,
+  BOOSTED = FORMS, /* sums of trees, not means of rows */
+  BOOSTED_HALF,
+  BOOSTED_SPARSE,
+  BOOSTED_SPARSE_HALF,
+  BOOSTED_COMPONENT,
+  ALL_FORMS
 };
 
 static problem form_problem(int form) {
@@ -52,7 +58,42 @@ static problem form_problem(int form) {
   return p;
 }
 
+/* Sparse: with a gain asked of every entry, most are left out. */
+static rpo_forest *boosted_forest(int form) {
+  dice d = {100 + (uint64_t)form};
+  int const sparse = form == BOOSTED_SPARSE || form == BOOSTED_SPARSE_HALF;
+  problem p = problem_new(table_random(&d, 14, 3, 0, 0.1, 0.1),
+                          table_binary(&d, 14, sparse ? 12 : 3, sparse ? 0.15 : 0.5));
+  rpo_matrix const X = problem_x(&p), Y = problem_y(&p);
+  rpo_boost_data data;
+  rpo_features *features = NULL;
+  rpo_options *options = NULL;
+  rpo_boost *boost = NULL;
+  rpo_forest *forest = NULL;
+  rpo_error err;
+  memset(&data, 0, sizeof data);
+  data.Y = &Y;
+  p.projection.kind = RPO_PROJECT_GAUSSIAN;
+  p.projection.components = 1;
+  problem_set(&p, RPO_OPT_LOSS, RPO_LOSS_LOGISTIC);
+  problem_set(&p, RPO_OPT_MAX_DEPTH, 2);
+  problem_set(&p, RPO_OPT_RELABEL, form != BOOSTED_COMPONENT);
+  problem_set(&p, RPO_OPT_HALF, form == BOOSTED_HALF || form == BOOSTED_SPARSE_HALF);
+  if (sparse) problem_set(&p, RPO_OPT_LEAF_MIN_GAIN, 0.8);
+  CHECK_OK(problem_options(&p, &options, &err), &err);
+  CHECK_OK(rpo_features_new(&X, 0, NULL, &features, &err), &err);
+  CHECK_OK(rpo_boost_new(options, features, &data, &p.projection, NULL, &boost, &err), &err);
+  CHECK_OK(rpo_boost_run(boost, 2, NULL, &err), &err);
+  CHECK_OK(rpo_boost_forest(boost, 2, &forest, &err), &err);
+  rpo_boost_free(boost);
+  rpo_features_free(features);
+  rpo_options_free(options);
+  problem_free(&p);
+  return forest;
+}
+
 static rpo_forest *form_forest(int form) {
+  if (form >= BOOSTED) return boosted_forest(form);
   problem p = form_problem(form);
   rpo_forest *const forest = problem_forest(&p, 1);
   problem_free(&p);
@@ -80,7 +121,7 @@ static void threads_pack_the_same(void) {
 }
 
 static void dump_and_parse(void) {
-  for (int form = 0; form < FORMS; form++) {
+  for (int form = 0; form < ALL_FORMS; form++) {
     rpo_forest *const a = form_forest(form);
     unsigned char *const block = forest_bytes(a);
     rpo_forest *const b = parse(block, rpo_forest_bytes(a));
@@ -91,10 +132,14 @@ static void dump_and_parse(void) {
     CHECK_EQUAL(rpo_forest_inputs(b), 3);
     CHECK_EQUAL(rpo_forest_outputs(b), rpo_forest_outputs(a));
     CHECK_EQUAL(rpo_forest_has_rows(b), rpo_forest_has_rows(a));
+    CHECK_EQUAL(rpo_forest_is_boosted(b), form >= BOOSTED);
+    CHECK_EQUAL(b->step != NULL, form == BOOSTED_COMPONENT);
+    CHECK_EQUAL(b->value.type == RPO_TYPE_F16, form == BOOSTED_HALF || form == BOOSTED_SPARSE_HALF);
     if (form >= TABLE && form <= TABLE_SPARSE_REAL) CHECK_EQUAL(rpo_forest_has_rows(a), 0);
     if (form == RATIO_TABLE) CHECK_EQUAL(rpo_forest_has_rows(a), 0);
     CHECK_EQUAL(a->value_start != NULL, form == ROWS_SPARSE || form == ROWS_REAL ||
-                                            form == TABLE_SPARSE || form == TABLE_SPARSE_REAL);
+                                            form == TABLE_SPARSE || form == TABLE_SPARSE_REAL ||
+                                            form == BOOSTED_SPARSE || form == BOOSTED_SPARSE_HALF);
     if (form == ROWS_SPARSE || form == ROWS_REAL) CHECK_EQUAL(rpo_forest_has_rows(a), 1);
     int64_t length = -1;
     CHECK(rpo_forest_note(a, &length) == NULL && length == 0);
@@ -107,7 +152,7 @@ static void dump_and_parse(void) {
 static void save_and_load(void) {
   static const char note[] = "a note \xff\x00 with any bytes";
   const char *const path = "test_model.rpo";
-  for (int form = 0; form < FORMS; form++) {
+  for (int form = 0; form < ALL_FORMS; form++) {
     rpo_forest *const a = form_forest(form);
     rpo_forest *b = NULL, *c = NULL, *e = NULL;
     rpo_error err;
@@ -201,6 +246,10 @@ static void use(const rpo_forest *f) {
   X.row_stride = inputs;
   X.col_stride = 1;
   (void)rpo_forest_predict(f, &X, NULL, out, NULL);
+  if (rpo_forest_is_boosted(f) && 4 * d < MOST) {
+    static float scores[MOST];
+    (void)rpo_forest_add_trees(f, &X, 0, trees, NULL, scores, NULL);
+  }
   (void)rpo_forest_predict_topk(f, &X, d > 2 ? 2 : d, NULL, index, out, NULL);
   (void)rpo_forest_apply(f, &X, NULL, index, NULL);
   if (rpo_forest_paths(f, &X, NULL, start, index, NULL, NULL) == RPO_OK && index[4] < MOST) {
@@ -224,7 +273,7 @@ static void use(const rpo_forest *f) {
 }
 
 static void truncations_are_refused(void) {
-  for (int form = 0; form < FORMS; form++) {
+  for (int form = 0; form < ALL_FORMS; form++) {
     rpo_forest *const a = form_forest(form);
     int64_t const bytes = rpo_forest_bytes(a);
     unsigned char *const block = forest_bytes(a);
@@ -247,7 +296,7 @@ static void truncations_are_refused(void) {
 
 static void flips_are_refused(void) {
   static const unsigned char masks[] = {0x01, 0x80, 0xff};
-  for (int form = 0; form < FORMS; form++) {
+  for (int form = 0; form < ALL_FORMS; form++) {
     rpo_forest *const a = form_forest(form);
     int64_t const bytes = rpo_forest_bytes(a);
     unsigned char *const block = forest_bytes(a);
@@ -272,7 +321,7 @@ static void flips_are_refused(void) {
 static void forged_flips_are_safe(void) {
   static const unsigned char values[] = {0x01, 0x04, 0x80, 0xff};
   int64_t let_in = 0;
-  for (int form = 0; form < FORMS; form++) {
+  for (int form = 0; form < ALL_FORMS; form++) {
     rpo_forest *const a = form_forest(form);
     int64_t const bytes = rpo_forest_bytes(a);
     unsigned char *const block = forest_bytes(a);
@@ -303,7 +352,7 @@ static void forged_flips_are_safe(void) {
 
 /* The same tree, but its leaves are not numbered from left to right: what walks rely on. */
 static void leaves_out_of_order_are_refused(void) {
-  for (int form = 0; form < FORMS; form++) {
+  for (int form = 0; form < ALL_FORMS; form++) {
     rpo_forest *const a = form_forest(form), *b = NULL;
     int64_t const bytes = rpo_forest_bytes(a);
     unsigned char *const block = forest_bytes(a);
