@@ -12,8 +12,8 @@ PACKAGE := $(wildcard pyrpo/*.py pyrpo/*/*.py csrc/*.[ch] include/*.h) \
 C_FILES = $(wildcard include/*.h csrc/*.[ch] tests/c/*.[ch] tests/c/*.cpp examples/c/*.[ch])
 PY_FILES := pyrpo tests bench examples
 
-.PHONY: help demo bench bench-joly2014 bench-bi2013 bench-mineiro2015 test test-c test-python \
-        check lint check-c dev format clean \
+.PHONY: help demo bench bench-joly2014 bench-joly2017 bench-bi2013 bench-mineiro2015 \
+        test test-c test-python check lint check-c dev format clean \
         check-long long-python long-serial long-valgrind long-clang long-race
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make dev         editable install: C sources are rebuilt on import"
 	@echo "make bench       speed and size beside scikit-learn (DATA=folder, ARGS='--quick')"
 	@echo "make bench-joly2014  the forest paper's tables and figures (DATA=folder, ARGS='--quick')"
+	@echo "make bench-joly2017  the boosting paper's tables and figures (DATA=folder, ARGS='--quick')"
 	@echo "make bench-bi2013, make bench-mineiro2015  those of the papers on label spaces"
 	@echo "make check       linters, formatters, C tests under the address and UB sanitizers"
 	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang, for races"
@@ -65,7 +66,7 @@ bench: $(STAMP)/package
 bench-joly2014: $(STAMP)/package
 	$(VENV)/bin/python -m bench.joly2014 $(if $(DATA),--data $(DATA)) $(ARGS)
 
-bench-bi2013 bench-mineiro2015: bench-%: $(STAMP)/package
+bench-joly2017 bench-bi2013 bench-mineiro2015: bench-%: $(STAMP)/package
 	$(VENV)/bin/python -m bench.$* $(if $(DATA),--data $(DATA)) $(ARGS)
 
 # ---- testing -----------------------------------------------------------------------------------------

@@ -104,13 +104,13 @@ static rpo_status check_projection(const rpo_projection *p, int64_t d, int relab
   return RPO_OK;
 }
 
-static rpo_status check_y(const rpo_boost *b, const rpo_matrix *Y, rpo_error *err) {
+static rpo_status check_y(int64_t rows, const rpo_matrix *Y, rpo_error *err) {
   RPO_TRY(rpo_matrix_check(Y, "Y", err));
   RPO_TRY(rpo_matrix_check_values(Y, "Y", 0, err));
   if (Y->format == RPO_CSC) return rpo_fail(err, RPO_EINVAL, "Y must be dense or CSR, not CSC");
-  if (Y->rows != b->n) {
+  if (Y->rows != rows) {
     return rpo_fail(err, RPO_EINVAL, "Y has %lld rows, features have %lld", (long long)Y->rows,
-                    (long long)b->n);
+                    (long long)rows);
   }
   if (Y->cols < 1) return rpo_fail(err, RPO_EINVAL, "Y has no columns");
   return RPO_OK;
@@ -364,6 +364,7 @@ rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *feature
   if (options == NULL || features == NULL || data == NULL || out == NULL || data->Y == NULL) {
     return rpo_fail(err, RPO_EINVAL, "options, features, data, Y or out is NULL");
   }
+  RPO_TRY(check_y(features->rows, data->Y, err));
   rpo_boost *const b = rpo_new_zero(1, (int64_t)sizeof *b);
   if (b == NULL) return rpo_fail_memory(err, "boosting");
   b->features = features;
@@ -373,7 +374,6 @@ rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *feature
   b->stride = stride_of(b->d);
   b->block = b->stride >= BLOCK_NUMBERS ? 1 : BLOCK_NUMBERS / b->stride;
   read_options(b, options);
-  RPO_GOTO(check_y(b, data->Y, err));
   if ((b->loss == RPO_LOSS_CUSTOM) != (data->loss != NULL)) {
     status =
         rpo_fail(err, RPO_EINVAL, "loss: a callback belongs to RPO_LOSS_CUSTOM, and to it only");

@@ -132,7 +132,7 @@ ALWAYS_INLINE void single_start(const rpo_hist *h, const double *total, const do
   a->sum = total[1];
   a->above = -1.0;
   a->below = 1.0;
-  a->last = -1;
+  a->last = a->cut_below = a->cut_above = -1;
 }
 
 ALWAYS_INLINE void single_try(single_scan *a, int32_t next) {

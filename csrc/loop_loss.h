@@ -3,6 +3,7 @@
 /* e^x for x <= 88, within 1e-7 (0 below -87): 2^n e^r, |r| <= log(2) / 2, by a polynomial. Adding and
  * subtracting 1.5 * 2^23 rounds to a whole number. */
 static inline float exp_of(float x) {
+  x = x > -90.0f ? x : -90.0f; /* that the exponent below is a number */
   float const n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
   float const r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
   float p = 0.001381459878757596f;

@@ -7,20 +7,33 @@
 #include "mem.h"
 #include "topk.h"
 
-#define SUM_NUMBERS 32768 /* scores of some rows that stay in cache while all trees add to them */
+#define SUM_NUMBERS 131072 /* scores of some rows that stay in cache while all trees add to them */
 
-static inline int64_t value_index(const rpo_model *m, int64_t e) {
-  return m->value_index.type == RPO_TYPE_U16 ? ((const uint16_t *)m->value_index.data)[e]
-                                             : ((const int32_t *)m->value_index.data)[e];
-}
+#define ENTRIES 256 /* of a leaf at a time: first made floats, then added where they belong */
 
-static void add_entries(const rpo_model *m, int64_t leaf, float *sum) {
+#define SCATTER(type)                                                \
+  do {                                                               \
+    const type *const index = (const type *)m->value_index.data + e; \
+    for (int64_t i = 0; i < count; i++) sum[index[i]] += v[i];       \
+  } while (0)
+
+static void add_entries(const rpo_model *m, int64_t leaf, float *restrict sum) {
   int64_t const end = m->value_start[leaf + 1];
-  for (int64_t e = m->value_start[leaf]; e < end; e++) {
-    float const v = m->value.type == RPO_TYPE_F16
-                        ? rpo_half_value(((const uint16_t *)m->value.data)[e])
-                        : ((const float *)m->value.data)[e];
-    sum[value_index(m, e)] += v;
+  float room[ENTRIES];
+  for (int64_t e = m->value_start[leaf]; e < end; e += ENTRIES) {
+    int64_t const count = end - e < ENTRIES ? end - e : ENTRIES;
+    const float *v = room;
+    if (m->value.type == RPO_TYPE_F16) {
+      const uint16_t *const half = (const uint16_t *)m->value.data + e;
+      for (int64_t i = 0; i < count; i++) room[i] = rpo_half_value(half[i]);
+    } else {
+      v = (const float *)m->value.data + e;
+    }
+    if (m->value_index.type == RPO_TYPE_U16) {
+      SCATTER(uint16_t);
+    } else {
+      SCATTER(int32_t);
+    }
   }
 }
 
@@ -77,7 +90,10 @@ static rpo_status sum_block(void *context, int64_t task, int thread, rpo_job *jo
   rpo_status status = sum == NULL ? rpo_fail_memory(err, "the predictions") : RPO_OK;
   for (int64_t from = 0; from < rows && status == RPO_OK; from += each) {
     int64_t const count = rows - from < each ? rows - from : each;
-    for (int64_t i = 0; i < count * d && r->scores == NULL; i++) sum[i] = (float)m->start[i % d];
+    for (int64_t j = 0; j < d && r->scores == NULL; j++) sum[j] = (float)m->start[j];
+    for (int64_t i = 1; i < count && r->scores == NULL; i++) {
+      memcpy(sum + i * d, sum, (size_t)d * sizeof *sum);
+    }
     if (r->scores != NULL) {
       memcpy(sum, r->scores + (first + from) * d, (size_t)(count * d) * sizeof *sum);
     }

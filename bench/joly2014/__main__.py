@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -20,29 +19,10 @@ from bench.joly2014 import page
 from bench.joly2014.data import Source, find
 from bench.joly2014.plan import Options, stages
 from bench.joly2014.runs import Results, Timing
+from bench.records import Progress, command
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK_MINUTES, QUICK_ROWS = 4.0, 30_000
-
-
-class Progress:
-    """One line that is written over on a terminal, a line every 30 s elsewhere."""
-
-    def __init__(self) -> None:
-        self.shown, self.live = 0.0, sys.stderr.isatty()
-
-    def show(self, stage: str, done: int, total: int, key: str) -> None:
-        now = time.monotonic()
-        if now - self.shown < (0.1 if self.live else 30):
-            return
-        self.shown = now
-        text = f"{stage}: {done}/{total}, {time.process_time() / 60:.1f} CPU minutes; {key}"
-        print(f"\r{text:.110}\033[K" if self.live else text, end="" if self.live else "\n",
-              file=sys.stderr, flush=True)  # fmt: skip
-
-    def close(self) -> None:
-        if self.live:
-            print(file=sys.stderr)
 
 
 def run(sources: list[Source], options: Options, results: Results, limits) -> bool:
@@ -75,17 +55,6 @@ def too_dear(unit, n_rows: int, results: Results, limits) -> bool:
         return False
     first = results[unit.cell]
     return (unit.repetition + 1) * (first["fit_cpu"] + first["predict_cpu"]) > limits.cell_seconds
-
-
-def command(parser: argparse.ArgumentParser, limits: argparse.Namespace) -> str:
-    """What was asked for, without the places of files."""
-    words = ["python -m bench.joly2014"]
-    for name, value in vars(limits).items():
-        if value != parser.get_default(name) and name not in ("data", "results", "out"):
-            values = value if isinstance(value, list) else [] if value is True else [value]
-            words.append(f"--{name.replace('_', '-')}")
-            words += [f"{v:g}" if isinstance(v, float) else str(v) for v in values]
-    return " ".join(words)
 
 
 def arguments(given: list[str] | None) -> argparse.Namespace:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields, replace
-from datetime import date
-from pathlib import Path
+from dataclasses import dataclass, fields, replace
 from time import perf_counter, process_time
 from typing import Any
 
@@ -15,6 +11,7 @@ import numpy as np
 
 import pyrpo
 from bench.joly2014.data import Problem, Source
+from bench.records import Records
 from pyrpo.projection import GaussianProjection
 
 CLASSIFIERS = {
@@ -121,53 +118,8 @@ class Timing:
         return {"cpu": process_time() - cpu, "wall": perf_counter() - wall}
 
 
-class Results:
-    """A file of one JSON object a line, added to as work is done."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.records: dict[str, dict[str, Any]] = {}
-        self._whole = True
-        if path.exists():
-            text = path.read_text(encoding="utf-8")
-            self._whole = text == "" or text.endswith("\n")
-            for record in _records(text):
-                self.records[record["key"]] = record
-
-    def __contains__(self, unit: Any) -> bool:
-        return unit is not None and unit.key in self.records
-
-    def __getitem__(self, unit: Any) -> dict[str, Any]:
-        return self.records[unit.key]
-
-    def add(self, unit: Any, problem: Problem, outcome: dict[str, Any]) -> None:
-        """Keep an outcome, in the file too."""
-        about = {"metric": problem.metric, "date": date.today().isoformat()}
-        versions = {"pyrpo": pyrpo.__version__}
-        self._append({"key": unit.key} | asdict(unit) | outcome | problem.shape | about | versions)
-
-    def note(self, command: str) -> None:
-        """Remember by which commands the results were made."""
-        key = f"command: {command}"
-        if key not in self.records:
-            self._append({"key": key, "command": command})
-
-    def _append(self, record: dict[str, Any]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            # A run that was stopped in the middle of a line must not spoil the next one.
-            file.write(("" if self._whole else "\n") + json.dumps(record) + "\n")
-        self._whole = True
-        self.records[record["key"]] = record
-
-    def check(self, unit: Any, problem: Problem) -> None:
-        """Refuse to mix results of two data sets of one name."""
-        found = {name: self[unit][name] for name in problem.shape}
-        if found != problem.shape:
-            raise SystemExit(
-                f"{self.path} has results of a data set {problem.name} of shape {found}, not of "
-                f"{problem.shape}: give another --results"
-            )
+class Results(Records):
+    """The file of results."""
 
     def cells(self) -> dict[Fit, list[dict[str, Any]]]:
         """Fits by what their repetitions have in common."""
@@ -178,11 +130,3 @@ class Results:
                 fit = Fit(**{name: record[name] for name in names})
                 cells[fit.cell].append(record)
         return cells
-
-
-def _records(text: str) -> Iterator[dict[str, Any]]:
-    for line in text.splitlines():
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            continue  # the rest of a line that was being written when a run was stopped

@@ -111,9 +111,46 @@ static void indices_are_of_two_types(void) {
   }
 }
 
+/* The number that the bits of a half stand for, by its definition. */
+static double half_number(int bits) {
+  int const exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double const size =
+      exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 15 - 10);
+  return bits >> 15 ? -size : size;
+}
+
+static uint16_t half_of(double x) { return rpo_half_of((float)x); }
+
+/* Every half, and on both sides of every boundary between two of them. */
+static void halves(void) {
+  for (int bits = 0; bits < 1 << 16; bits++) {
+    if ((bits >> 10 & 31) == 31) continue; /* infinities and NaN are never made */
+    double const value = half_number(bits);
+    mini_context("half %04x", (unsigned)bits);
+    CHECK((double)rpo_half_value((uint16_t)bits) == value);
+    CHECK(!signbit(rpo_half_value((uint16_t)bits)) == !signbit(value));
+    CHECK_EQUAL(half_of(value), bits);
+    int const next = bits + 1;
+    if ((next >> 10 & 31) == 31) continue;
+    double const middle = 0.5 * (value + half_number(next)); /* a float */
+    CHECK_EQUAL(half_of(middle), bits % 2 == 0 ? bits : next);
+    CHECK_EQUAL(rpo_half_of(nextafterf((float)middle, (float)value)), bits);
+    CHECK_EQUAL(rpo_half_of(nextafterf((float)middle, 2.0f * (float)half_number(next))), next);
+  }
+  for (int sign = 0; sign < 2; sign++) { /* no infinity: the largest */
+    static const float beyond[] = {65505.0f, 65519.0f, 65520.0f, 65536.0f, 1e30f, INFINITY};
+    for (size_t k = 0; k < sizeof beyond / sizeof *beyond; k++) {
+      CHECK_EQUAL(rpo_half_of(sign ? -beyond[k] : beyond[k]), sign ? 0xFBFF : 0x7BFF);
+    }
+  }
+  CHECK_EQUAL(rpo_half_of(1e-30f), 0);
+  CHECK_EQUAL(rpo_half_of(-1e-45f), 0x8000);
+}
+
 int main(void) {
   RUN(conversion_keeps_numbers);
   RUN(ranges_find_the_narrowest_type);
   RUN(indices_are_of_two_types);
+  RUN(halves);
   return mini_done("number");
 }

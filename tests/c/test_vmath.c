@@ -1,4 +1,4 @@
-/* The library's own logarithm and normal numbers. */
+/* The library's own logarithm, exponential and normal numbers. */
 #include <float.h>
 
 #include "mini.h"
@@ -48,6 +48,37 @@ static void log_at_corners(void) {
   CHECK(log_error(1.0 + DBL_EPSILON) <= 2.0);
   CHECK(log_error(sqrt(2.0)) <= 2.0);
   CHECK(log_error(nextafter(sqrt(2.0), 2.0)) <= 2.0);
+}
+
+static double exp_error(double x) { return ulps(rpo_exp(x), expl((long double)x)); }
+
+static void exp_is_close(void) {
+  if (LDBL_MANT_DIG <= DBL_MANT_DIG) return;
+  rpo_rng rng = rpo_rng_new(3, RPO_DRAW_TEST, 0, 0);
+  double worst = 0.0, at = 0.0;
+  for (int i = 0; i < 1000000; i++) {
+    double const u = 2.0 * rpo_uniform(&rng) - 1.0;
+    double const x = i % 2 == 0 ? 708.0 * u : u * ldexp(1.0, -(int)rpo_below(&rng, 30));
+    double const error = exp_error(x);
+    if (error > worst) {
+      worst = error;
+      at = x;
+    }
+  }
+  mini_context("worst %g ulp at %.17g", worst, at);
+  CHECK(worst <= 2.0);
+}
+
+static void exp_at_corners(void) {
+  CHECK(rpo_exp(0.0) == 1.0);
+  CHECK(rpo_exp(-0.0) == 1.0);
+  CHECK(exp_error(1.0) <= 2.0);
+  CHECK(exp_error(709.0) <= 2.0);
+  CHECK(exp_error(-708.0) <= 2.0);
+  CHECK(rpo_exp(-1e300) == 0.0);
+  CHECK(rpo_exp(-INFINITY) == 0.0);
+  CHECK(rpo_exp(1e300) == rpo_exp(709.0)); /* never infinite */
+  for (double x = -20.0; x < 20.0; x += 0x1p-7) CHECK(rpo_exp(x) < rpo_exp(x + 0x1p-7));
 }
 
 /* Values from tables (Wichura 1988) and scipy.special.ndtri. */
@@ -124,6 +155,8 @@ static void normal_of_extreme_words(void) {
 int main(void) {
   RUN(log_is_close);
   RUN(log_at_corners);
+  RUN(exp_is_close);
+  RUN(exp_at_corners);
   RUN(quantile_known_values);
   RUN(quantile_inverts_the_distribution);
   RUN(quantile_is_symmetric_and_rises);

@@ -223,7 +223,7 @@ def test_eval_set_is_not_trained_on():
         model = make(GradientBoostingRegressor, 5, n_iter_no_change=5, max_bins=None)
         fits.append(model.fit(X[:200], Y[:200], eval_set=(X[200:], Y[200:] * factor)))
     rounds = min(m.n_estimators_ for m in fits)
-    stages = [list(s.copy() for s in m.staged_predict(X[:200]))[rounds - 1] for m in fits]
+    stages = [[s.copy() for s in m.staged_predict(X[:200])][rounds - 1] for m in fits]
     np.testing.assert_array_equal(*stages)
     plain = make(GradientBoostingRegressor, rounds, max_bins=None).fit(X[:200], Y[:200])
     np.testing.assert_array_equal(stages[0], plain.predict(X[:200]))

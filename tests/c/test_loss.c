@@ -1,0 +1,277 @@
+/* Losses: values against long doubles, gradients and curvatures against differences of values, the
+ * sums that passes use against loops, and medians against a search. */
+#include "data.h"
+#include "kernels.h"
+#include "loss.h"
+
+enum { LOSSES = RPO_LOSS_SOFTMAX + 1 };
+
+/* ---- One output, in long double ---- */
+
+static long double entry(int loss, long double f, long double y, long double delta) {
+  long double const s = 2 * y - 1, r = fabsl(y - f);
+  switch (loss) {
+    case RPO_LOSS_SQUARED: return r * r / 2;
+    case RPO_LOSS_ABSOLUTE: return r;
+    case RPO_LOSS_HUBER: return r <= delta ? r * r / 2 : delta * (r - delta / 2);
+    case RPO_LOSS_LOGISTIC: return -s * f > 0 ? -s * f + log1pl(expl(s * f)) : log1pl(expl(-s * f));
+    default: return expl(-s * f / 2);
+  }
+}
+
+static long double softmax(int64_t d, const double *f, const float *y) {
+  long double most = f[0], sum = 0, own = 0;
+  for (int64_t j = 1; j < d; j++) most = f[j] > (double)most ? f[j] : most;
+  for (int64_t j = 0; j < d; j++) {
+    sum += expl(f[j] - most);
+    own += (long double)y[j] * (f[j] - most);
+  }
+  return logl(sum) - own;
+}
+
+static int is_binary(int loss) { return loss >= RPO_LOSS_LOGISTIC; }
+
+static double random_y(dice *d, int loss) {
+  return is_binary(loss) ? (double)dice_below(d, 2) : (double)(float)(4 * dice_real(d) - 2);
+}
+
+static void entries_are_right(void) {
+  dice d = {1};
+  for (int loss = 0; loss < RPO_LOSS_SOFTMAX; loss++) {
+    for (int i = 0; i < 20000; i++) {
+      double const scale = i % 3 == 0 ? 60.0 : 3.0;
+      double const f = scale * (2 * dice_real(&d) - 1), y = random_y(&d, loss);
+      double const truth = (double)entry(loss, f, y, 0.75L);
+      mini_context("loss %d, f %g, y %g", loss, f, y);
+      CHECK_NEAR(rpo_loss_entry(loss, f, y, 0.75), truth, 1e-14 * (1 + fabs(truth)));
+    }
+  }
+}
+
+/* ---- Rows of all widths and paddings ---- */
+
+typedef struct rows {
+  int64_t n, d, stride;
+  float *f, *y, *g, *h, *delta;
+} rows;
+
+static rows rows_new(dice *d, int loss, int64_t n, int64_t width, int64_t stride, double scale) {
+  rows r = {n, width, stride, NULL, NULL, NULL, NULL, NULL};
+  r.f = mini_room(n * stride, 4);
+  r.y = mini_room(n * stride, 4);
+  r.g = mini_room(n * stride, 4);
+  r.h = mini_room(n * stride, 4);
+  r.delta = mini_room(stride, 4);
+  for (int64_t j = 0; j < width; j++) r.delta[j] = (float)(0.2 + dice_real(d));
+  for (int64_t i = 0; i < n; i++) {
+    int64_t const own = dice_below(d, width);
+    for (int64_t j = 0; j < width; j++) {
+      r.f[i * stride + j] = (float)(scale * (2 * dice_real(d) - 1));
+      r.y[i * stride + j] = loss == RPO_LOSS_SOFTMAX ? (float)(j == own) : (float)random_y(d, loss);
+    }
+  }
+  return r;
+}
+
+static void rows_free(rows *r) {
+  free(r->f);
+  free(r->y);
+  free(r->g);
+  free(r->h);
+  free(r->delta);
+}
+
+/* The loss of row i when output j's score changes by t. */
+static double moved(const rows *r, int loss, int64_t i, int64_t j, double t) {
+  const float *const f = r->f + i * r->stride, *const y = r->y + i * r->stride;
+  if (loss != RPO_LOSS_SOFTMAX) {
+    return (double)entry(loss, (long double)f[j] + t, y[j], r->delta[j]);
+  }
+  double *const at = mini_room(r->d, 8);
+  for (int64_t k = 0; k < r->d; k++) at[k] = (double)f[k] + (k == j ? t : 0.0);
+  double const value = (double)softmax(r->d, at, y);
+  free(at);
+  return value;
+}
+
+static void check_entry(const rows *r, int loss, int64_t i, int64_t j) {
+  double const step = 1e-4, at = moved(r, loss, i, j, 0.0);
+  double const up = moved(r, loss, i, j, step), down = moved(r, loss, i, j, -step);
+  double const slope = (up - down) / (2 * step), bend = (up - 2 * at + down) / (step * step);
+  double const g = (double)r->g[i * r->stride + j], h = (double)r->h[i * r->stride + j];
+  double const y = (double)r->y[i * r->stride + j], f = (double)r->f[i * r->stride + j];
+  double const delta = (double)r->delta[j], size = fabs(y - f);
+  if (loss == RPO_LOSS_ABSOLUTE && size < 2 * step) return;
+  CHECK_NEAR(g, -slope, 2e-4 * (1 + fabs(slope)));
+  if (loss == RPO_LOSS_ABSOLUTE || loss == RPO_LOSS_SQUARED) {
+    CHECK(h == 1.0);
+  } else if (loss == RPO_LOSS_HUBER) { /* of the parabola above that touches here */
+    CHECK_NEAR(h, size > delta ? delta / size : 1.0, 1e-6);
+    for (double t = -6.0; t < 6.0; t += 0.37) {
+      CHECK(moved(r, loss, i, j, t) <= at - g * t + 0.5 * h * t * t + 1e-5);
+    }
+  } else {
+    double const wide = loss == RPO_LOSS_SOFTMAX ? (double)r->d / (double)(r->d - 1) : 1.0;
+    CHECK_NEAR(h, wide * bend, 2e-3 * (1 + fabs(bend)));
+  }
+}
+
+static void gradients_are_slopes(void) {
+  static const int64_t widths[][2] = {{1, 1},   {2, 2},   {3, 4},    {5, 8},
+                                      {16, 16}, {33, 48}, {100, 112}};
+  dice d = {2};
+  for (int loss = 0; loss < LOSSES; loss++) {
+    for (size_t k = 0; k < sizeof widths / sizeof *widths; k++) {
+      if (loss == RPO_LOSS_SOFTMAX && widths[k][0] < 2) continue;
+      rows r = rows_new(&d, loss, 7, widths[k][0], widths[k][1], 3.0);
+      float *const alone = mini_room(r.n * r.stride, 4);
+      const rpo_kernels *const kernels = rpo_kernels_pick();
+      kernels->loss(loss, r.n, r.d, r.stride, r.f, r.y, r.delta, r.g, r.h);
+      kernels->loss(loss, r.n, r.d, r.stride, r.f, r.y, r.delta, alone, NULL);
+      for (int64_t i = 0; i < r.n; i++) {
+        for (int64_t j = 0; j < r.d; j++) {
+          mini_context("loss %d, %lld outputs, row %lld, output %lld", loss, (long long)r.d,
+                       (long long)i, (long long)j);
+          check_entry(&r, loss, i, j);
+          CHECK(alone[i * r.stride + j] == r.g[i * r.stride + j]);
+        }
+      }
+      free(alone);
+      rows_free(&r);
+    }
+  }
+}
+
+/* Sums over a row, of any width: logarithms are taken of products there. */
+static void values_of_rows(void) {
+  static const int64_t widths[] = {1, 2, 7, 15, 16, 17, 63, 64, 65, 1000, 1023, 1024, 1025, 5000};
+  dice d = {3};
+  for (int loss = 0; loss < LOSSES; loss++) {
+    for (size_t k = 0; k < sizeof widths / sizeof *widths; k++) {
+      for (int wide = 0; wide < 2; wide++) {
+        rows r = rows_new(&d, loss, 1, widths[k], widths[k], wide ? 40.0 : 2.0);
+        long double sum = 0.0L, size = 0.0L;
+        double *const f = mini_room(r.d, 8);
+        for (int64_t j = 0; j < r.d; j++) f[j] = (double)r.f[j];
+        for (int64_t j = 0; j < r.d && loss != RPO_LOSS_SOFTMAX; j++) {
+          sum += entry(loss, r.f[j], r.y[j], r.delta[j]);
+          size += fabsl((long double)r.f[j]);
+        }
+        if (loss == RPO_LOSS_SOFTMAX) sum = softmax(r.d, f, r.y);
+        mini_context("loss %d, %lld outputs", loss, (long long)r.d);
+        double const value = rpo_kernels_pick()->loss_value(loss, r.d, r.f, r.y, r.delta);
+        CHECK_NEAR(value, (double)sum, 3e-7 * (double)(fabsl(sum) + size + 1.0L));
+        free(f);
+        rows_free(&r);
+      }
+    }
+  }
+}
+
+/* However large the scores: numbers, of the right sign, and 1 - p not lost. */
+static void far_scores(void) {
+  static const float far[] = {20.0f, 60.0f, 88.0f, 100.0f, 200.0f, 1e4f, 1e30f};
+  for (size_t k = 0; k < sizeof far / sizeof *far; k++) {
+    for (int sign = -1; sign <= 1; sign += 2) {
+      for (int loss = RPO_LOSS_LOGISTIC; loss < LOSSES; loss++) {
+        float const f[2] = {(float)sign * far[k], 0.0f}, y[2] = {1.0f, 0.0f};
+        float const delta[2] = {1.0f, 1.0f};
+        float g[2], h[2];
+        rpo_kernels_pick()->loss(loss, 1, 2, 2, f, y, delta, g, h);
+        double const value = rpo_kernels_pick()->loss_value(loss, 2, f, y, delta);
+        mini_context("loss %d, f %g", loss, (double)f[0]);
+        CHECK(isfinite(value) && value >= 0.0);
+        CHECK(isfinite(g[0]) && g[0] >= 0.0f && isfinite(h[0]) && h[0] >= 0.0f);
+        if (loss != RPO_LOSS_EXPONENTIAL && sign < 0) CHECK_NEAR((double)g[0], 1.0, 1e-6);
+        if (loss == RPO_LOSS_LOGISTIC && far[k] <= 80.0f) {
+          double const truth = exp(-(double)far[k]);
+          CHECK_NEAR((double)h[0], truth, 1e-5 * truth);
+          if (sign > 0) CHECK((double)g[0] <= 1e-7);
+        }
+      }
+    }
+  }
+}
+
+/* ---- Rows of numbers ---- */
+
+static void sums_of_rows(void) {
+  static const int64_t sizes[] = {1, 2, 4, 8, 16, 48, 112};
+  dice d = {4};
+  const rpo_kernels *const k = rpo_kernels_pick();
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+    int64_t const n = sizes[s];
+    float *const a = mini_room(n, 4), *const b = mini_room(n, 4), *const sum = mini_room(n, 4);
+    float *const phi = mini_room(3 * n, 4);
+    double z[3];
+    for (int64_t j = 0; j < n; j++) {
+      a[j] = (float)(dice_real(&d) - 0.5);
+      b[j] = (float)(dice_real(&d) - 0.5);
+      for (int c = 0; c < 3; c++) phi[c * n + j] = (float)(dice_real(&d) - 0.5);
+    }
+    mini_context("%lld numbers", (long long)n);
+    k->add_row(sum, a, n);
+    k->sum_row(2.5f, b, n, sum);
+    for (int64_t j = 0; j < n; j++) CHECK(sum[j] == a[j] + 2.5f * b[j]);
+    memset(sum, 0, (size_t)n * 4);
+    k->sum_product(2.5f, a, b, n, sum);
+    for (int64_t j = 0; j < n; j++) CHECK(sum[j] == 2.5f * a[j] * b[j]);
+    k->project_row(phi, 3, n, a, z);
+    for (int c = 0; c < 3; c++) {
+      double truth = 0.0;
+      for (int64_t j = 0; j < n; j++) truth += (double)phi[c * n + j] * (double)a[j];
+      CHECK_NEAR(z[c], truth, 1e-5);
+    }
+    free(a);
+    free(b);
+    free(sum);
+    free(phi);
+  }
+}
+
+/* ---- Quantiles ---- */
+
+/* The loss that the quantile q minimises. */
+static double tilted(const double *v, const double *w, int64_t n, double q, double at) {
+  double sum = 0.0;
+  for (int64_t i = 0; i < n; i++) {
+    sum += w[i] * (v[i] > at ? q * (v[i] - at) : (1 - q) * (at - v[i]));
+  }
+  return sum;
+}
+
+static void quantiles(void) {
+  dice d = {5};
+  double v[40], w[40], sorted[40], moved_weight[40];
+  for (int round = 0; round < 4000; round++) {
+    int64_t const n = 1 + dice_below(&d, 40);
+    double const q = round % 2 == 0 ? 0.5 : 0.05 + 0.9 * dice_real(&d);
+    double total = 0.0, best = INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+      v[i] = round % 3 == 0 ? (double)dice_below(&d, 5) : dice_real(&d);
+      w[i] = round % 5 < 2 ? (double)dice_below(&d, 3) : round % 5 < 4 ? 1.0 : dice_real(&d);
+      total += w[i];
+    }
+    memcpy(sorted, v, sizeof v);
+    memcpy(moved_weight, w, sizeof w);
+    double const found = q == 0.5 ? rpo_weighted_median(sorted, moved_weight, n)
+                                  : rpo_weighted_quantile(sorted, moved_weight, n, q);
+    for (int64_t i = 0; i < n; i++) best = fmin(best, tilted(v, w, n, q, v[i]));
+    mini_context("round %d, %lld values, q %g", round, (long long)n, q);
+    if (total > 0.0) CHECK(tilted(v, w, n, q, found) <= best + 1e-12 * (1 + best));
+    if (total == 0.0) CHECK(found == 0.0);
+    for (int64_t i = 1; i < n; i++) CHECK(sorted[i - 1] <= sorted[i]);
+  }
+  double four[4] = {4.0, 1.0, 3.0, 2.0}, one[4] = {1.0, 1.0, 1.0, 1.0};
+  CHECK(rpo_weighted_median(four, one, 4) == 2.5); /* the middle, as medians are */
+}
+
+int main(void) {
+  RUN(entries_are_right);
+  RUN(gradients_are_slopes);
+  RUN(values_of_rows);
+  RUN(far_scores);
+  RUN(sums_of_rows);
+  RUN(quantiles);
+  return mini_done("loss");
+}
