@@ -134,7 +134,7 @@ def test_boosting_with_long_rounds(options):
     """Polled inside a round, too, once rounds are known to be long."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(30_000, 40)), rng.normal(size=(30_000, 60))
-    model = pyrpo.GradientBoostingRegressor(10**6, max_depth=8, **options)
+    model = pyrpo.GradientBoostingRegressor(10**6, max_depth=8, early_stopping=False, **options)
     assert interrupted(lambda: model.fit(X, Y), after=4.0) < 2 * LIMIT
     assert not hasattr(model, "n_features_in_")
 
