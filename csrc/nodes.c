@@ -217,8 +217,7 @@ done:
   return status;
 }
 
-/* sum += the mean labels of a leaf. */
-static void add_leaf(const rpo_forest *m, int64_t tree, int64_t leaf, double *sum) {
+void rpo_leaf_means(const rpo_forest *m, int64_t tree, int64_t leaf, double *sum) {
   int64_t pick = m->leaf_start[tree] + leaf;
   double share = 1.0;
   if (!rpo_has_rows(m)) {
@@ -251,7 +250,7 @@ rpo_status rpo_forest_tree_values(const rpo_forest *m, int64_t tree, double *out
   memset(sum, 0, (size_t)((2 * count + 1) * m->columns) * sizeof *sum);
   for (int64_t l = 0; l <= count; l++) {
     weight[leaf[l]] = rpo_array_number(&m->leaf_weight, first_leaf + l);
-    add_leaf(m, tree, l, sum + leaf[l] * m->columns);
+    rpo_leaf_means(m, tree, l, sum + leaf[l] * m->columns);
   }
   for (int64_t n = count - 1; n >= 0; n--) {
     int64_t const left = rpo_array_whole(&m->left, first + n);

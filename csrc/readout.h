@@ -78,6 +78,8 @@ static inline double rpo_finish(const rpo_forest *m, double sum, double trees) {
 }
 /* The same of a row, ratios too; sum may be out. */
 void rpo_finish_row(const rpo_forest *m, const double *sum, int64_t count, double *out);
+/* sum += the mean labels of a leaf: m->columns numbers. */
+void rpo_leaf_means(const rpo_forest *m, int64_t tree, int64_t leaf, double *sum);
 /* Counts, behind a zero, to offsets. */
 void rpo_add_up(int64_t *indptr, int64_t rows);
 #endif

@@ -326,6 +326,11 @@ RPO_API rpo_status rpo_forest_tree(const rpo_forest *forest, int64_t tree,
 RPO_API rpo_status rpo_forest_tree_values(const rpo_forest *forest, int64_t tree, double *out,
                                           rpo_error *err);
 
+/* Single target: forests of one output each, on the same features and rows, as one model, whose output
+ * j is predicted by the trees of forests[j]. Its leaves keep no training rows; values of a single tree
+ * are multiplied by the number of forests. */
+RPO_API rpo_status rpo_forest_beside(const rpo_forest *const *forests, int64_t n_forests,
+                                     rpo_forest **out, rpo_error *err);
 /* A forest of `count` of the trees of `forests`: pick[2i] is the forest, pick[2i+1] the tree. All
  * must come from the same training labels. */
 RPO_API rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_forests,

@@ -59,6 +59,9 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
     def _finish(self, X: Any, outputs: Outputs) -> None:
         """Do what is done after growing."""
 
+    def _growth(self, outputs: Outputs) -> type[Growth]:
+        return Growth
+
     def _max_features(self) -> Any:
         return self.max_features
 
@@ -109,7 +112,7 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
         self._check_readout(outputs)
         if not self._resume(earlier, options):
             return
-        growth = Growth(
+        growth = self._growth(outputs)(
             options, X, bins, outputs, shared=bool(self.shared_projection), n_jobs=self.n_jobs
         )
         with self._progress(options) as progress:

@@ -96,6 +96,11 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         "`max_samples` below 1.0 often costs little. Out of bag, a row's own outputs are left\n"
         "out of its leaves.",
     ),
+    "strategy": (
+        '"joint" or "single_target"',
+        "A forest of `n_estimators` trees of its own for each output (the forest and boosting\n"
+        "papers' st-rf, br-rf), each as it would be alone. 1-D classes are one output.",
+    ),
     "max_bins": (
         _INT_OR_NONE,
         "Bins a feature is grouped into before growing; None: exact splits.",

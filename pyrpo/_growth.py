@@ -97,6 +97,40 @@ class Growth:
         return join(self.models)
 
 
+class SingleTargets(Growth):
+    """A forest of its own for each output, side by side in one model.
+
+    All have the seed: an output's forest is the one it would have alone.
+    """
+
+    def grow(self, setting: Setting, trees: int, weight: np.ndarray | None = None) -> Model:
+        """All the trees, those of each output in turn."""
+        Y, d = self.outputs.Y, self.outputs.Y.shape[1]
+        Y = Y.tocsc() if sparse.issparse(Y) else Y
+        scale = self.options["impurity_scale"] * d
+        options = self.options | {"max_features": setting.max_features, "impurity_scale": scale}
+        models = []
+        for j in range(d):
+            column = Y[:, [j]]
+            column = column.tocsr() if sparse.issparse(column) else np.ascontiguousarray(column)
+            models.append(
+                Model.fit(
+                    options,
+                    self.features,
+                    Matrix(column, ones=self.outputs.ones),
+                    weight=self.outputs.weight,
+                    n_jobs=self.n_jobs,
+                    progress=None if self.progress is None else self._told,
+                )
+            )
+            self.grown = int((j + 1) / d * trees)
+        self.models, self.grown = [Model.beside(models)], trees
+        return self.models[0]
+
+    def _told(self, done: int, total: int) -> Any:
+        return self.progress(self.grown, self.wanted)
+
+
 def join(models: list[Model]) -> Model:
     """The trees of all models, in order."""
     if len(models) == 1:

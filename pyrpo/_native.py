@@ -354,6 +354,15 @@ class Model:
         )
         return cls(pointer)
 
+    @classmethod
+    def beside(cls, models: list[Model]) -> Model:
+        """Make one model of forests of one output each."""
+        pointer = ffi.new("rpo_forest **")
+        handles = ffi.new("rpo_forest *[]", [m.handle for m in models])
+        forests = ffi.cast("const rpo_forest * const *", handles)
+        _check(lib.rpo_forest_beside, forests, len(models), pointer)
+        return cls(pointer)
+
     # ---- keeping ----
 
     def save(self, path: str | os.PathLike, note: bytes = b"") -> None:

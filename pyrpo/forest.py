@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from pyrpo._base import BaseTrees, TreesClassifier, TreesRegressor
 from pyrpo._choosing import ChoosesItself
 from pyrpo._docs import documented, store
+from pyrpo._growth import Growth, SingleTargets
 from pyrpo._inputs import Outputs
 from pyrpo._native import Model
 from pyrpo._note import KEPT
@@ -28,6 +29,17 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
 ]
+
+
+# What else forests of single targets must have.
+SINGLE = {
+    "projection": None,
+    "target_score": None,
+    "max_time": None,
+    "oob_score": False,
+    "warm_start": False,
+    "leaf_rows": "sample",
+}
 
 
 class Estimators(Sequence):
@@ -73,7 +85,61 @@ class BaseForest(ChoosesItself, BaseTrees):
             draws = n if self.max_samples is None else self.max_samples
             options["max_samples"] = count(draws, total, "max_samples")
         self._check_growth(outputs)
+        if self.strategy not in ("joint", "single_target"):
+            raise ValueError(f"strategy must be 'joint' or 'single_target', got {self.strategy!r}")
+        if self._is_single(outputs.Y.shape[1]):
+            self._check_single(outputs)
         return options
+
+    def _is_single(self, n_outputs: int) -> bool:
+        """Whether each output has a forest of its own; 1-D classes are one output."""
+        return self.strategy == "single_target" and n_outputs > 1 and self._indicator is not False
+
+    def _growth(self, outputs):
+        return SingleTargets if self._is_single(outputs.Y.shape[1]) else Growth
+
+    def _check_single(self, outputs: Outputs) -> None:
+        """Refuse by name what forests of single targets cannot do."""
+        for name, allowed in SINGLE.items():
+            value = getattr(self, name, allowed)
+            if value is not allowed and not (np.isscalar(value) and value == allowed):
+                raise ValueError(
+                    f"{name}={value!r} does not go with strategy='single_target'; "
+                    f"use {name}={allowed!r}"
+                )
+        for name in ("n_components", "max_features", "threshold", "class_weight"):
+            value = getattr(self, name, None)
+            if isinstance(value, str) and value in ("auto", "oob", "balanced_subsample"):
+                raise ValueError(f"{name}={value!r} does not go with strategy='single_target'")
+        if outputs.fallback is not None:
+            raise ValueError(
+                "strategy='single_target' needs a y without missing entries and a sample_weight "
+                "by row"
+            )
+
+    def _read_single(self, what: str) -> None:
+        check_is_fitted(self)
+        if self._is_single(self.n_outputs_):
+            raise ValueError(
+                f"{what}: forests of single targets keep no rows; strategy='joint' does"
+            )
+
+    def weights(self, X, X_fit=None, sample_weight=None):
+        """Weights of the training samples in the prediction of each row of X.
+
+        See `pyrpo.DecisionTreeRegressor.weights`; a `strategy` of single targets has other weights
+        for each output, and is refused.
+        """
+        self._read_single("weights")
+        return super().weights(X, X_fit, sample_weight)
+
+    def importances(self, X, y, sample_weight=None):
+        """Mean decrease in variance of the outputs `y`, projected or not; they sum to 1.
+
+        See `pyrpo.DecisionTreeRegressor.importances`; a `strategy` of single targets is refused.
+        """
+        self._read_single("importances")
+        return super().importances(X, y, sample_weight)
 
     def _resume(self, earlier, options):
         if not (self.warm_start and earlier):
@@ -155,7 +221,7 @@ class BaseForest(ChoosesItself, BaseTrees):
     @property
     def estimators_(self) -> Estimators:
         """The trees, as single-tree estimators."""
-        check_is_fitted(self)
+        self._read_single("estimators_")
         return Estimators(self)
 
     def __len__(self) -> int:
@@ -385,6 +451,7 @@ class RandomForestClassifier(ForestClassifier):
         output_scale="none",
         draw_non_constant=False,
         leaf_rows="sample",
+        strategy="joint",
         max_bins=None,
         threshold=0.5,
     ):
@@ -442,6 +509,7 @@ class RandomForestRegressor(ForestRegressor):
         output_scale="none",
         draw_non_constant=False,
         leaf_rows="sample",
+        strategy="joint",
         max_bins=None,
     ):
         store(self, locals())
@@ -503,6 +571,7 @@ class ExtraTreesClassifier(ForestClassifier):
         output_scale="none",
         draw_non_constant=False,
         leaf_rows="sample",
+        strategy="joint",
         max_bins=None,
         threshold=0.5,
     ):
@@ -562,6 +631,7 @@ class ExtraTreesRegressor(ForestRegressor):
         output_scale="none",
         draw_non_constant=False,
         leaf_rows="sample",
+        strategy="joint",
         max_bins=None,
     ):
         store(self, locals())

@@ -316,6 +316,47 @@ static void reading(void) {
   (void)remove("test_alloc_save.rpo");
 }
 
+/* ---- Single targets ---- */
+
+static rpo_status try_beside(void *context, rpo_error *err) {
+  const rpo_forest *const forests[2] = {context, context};
+  rpo_forest *out = (rpo_forest *)(void *)&untouched;
+  rpo_status const status = rpo_forest_beside(forests, 2, &out, err);
+  if (status != RPO_OK) CHECK((void *)out == &untouched);
+  if (status != RPO_OK) return status;
+  CHECK_EQUAL(rpo_forest_trees(out), 4);
+  CHECK_EQUAL(rpo_forest_outputs(out), 2);
+  rpo_forest_free(out);
+  return status;
+}
+
+static void beside(void) {
+  for (int shallow = 0; shallow < 2; shallow++) { /* with training rows, and with a table */
+    dice d = {17};
+    table const x = table_random(&d, 60, 4, 0, 0.0, 0.0);
+    problem p = problem_new(x, table_random(&d, 60, 1, 0, 0.0, 0.0));
+    rpo_error err;
+    problem_set(&p, RPO_OPT_N_TREES, 2);
+    if (shallow) problem_set(&p, RPO_OPT_MAX_DEPTH, 2);
+    rpo_forest *const f = problem_forest(&p, 1);
+    rpo_forest *two = NULL;
+    mini_context("side by side, shallow %d", shallow);
+    until_it_succeeds(try_beside, f);
+    const rpo_forest *both[2] = {f, NULL};
+    CHECK_EQUAL(rpo_forest_beside(both, 2, &two, &err), RPO_EINVAL);
+    CHECK_EQUAL(rpo_forest_beside(both, 0, &two, &err), RPO_EINVAL);
+    both[1] = f;
+    CHECK_OK(rpo_forest_beside(both, 2, &two, &err), &err);
+    both[1] = two;
+    rpo_forest *more = NULL;
+    CHECK_EQUAL(rpo_forest_beside(both, 2, &more, &err), RPO_EINVAL);
+    CHECK(strstr(err.message, "forest 1 must have one output") != NULL);
+    rpo_forest_free(two);
+    rpo_forest_free(f);
+    problem_free(&p);
+  }
+}
+
 /* ---- Metrics ---- */
 
 typedef struct scored {
@@ -414,6 +455,7 @@ int main(void) {
   RUN(making);
   RUN(projecting);
   RUN(reading);
+  RUN(beside);
   RUN(scoring);
   RUN(multiplying);
   mini_context("%s", "");
