@@ -5,7 +5,9 @@
 #include "boost_low.h"
 #include "mem.h"
 
-#define TASK_NUMBERS 65536 /* scores of a task */
+#define TASK_NUMBERS 65536     /* scores of a task */
+#define LOSS_NUMBERS (1 << 20) /* of more scores, the training loss is told by some rows */
+#define LOSS_APART 16
 
 static int64_t task_rows(const rpo_boost *b) {
   int64_t const blocks = TASK_NUMBERS / (b->block * b->stride);
@@ -13,7 +15,7 @@ static int64_t task_rows(const rpo_boost *b) {
 }
 
 rpo_control rpo_boost_control(const rpo_boost *b, const rpo_control *control) {
-  rpo_control quiet = {1, 0, NULL, NULL, NULL};
+  rpo_control quiet = {1, 0, NULL, NULL, NULL, 1};
   if (control != NULL) quiet = *control;
   if (b->last_seconds < 0.1) quiet.progress = NULL;
   quiet.work = NULL;
@@ -125,6 +127,7 @@ typedef struct pass {
   const int32_t *rows; /* NULL: all */
   int64_t n, each;
   double *sum, *weight; /* by task: losses and weights; NULL: not wanted */
+  int64_t apart;        /* of the sample's rows, one in so many tells its loss */
 } pass;
 
 static void project(const rpo_boost *b, const float *g, double *z) {
@@ -162,7 +165,7 @@ static rpo_status update_block(const pass *p, int64_t task, int thread, int64_t 
   for (int64_t i = 0; i < bagged; i++) {
     int64_t const row = b->bag[at + i];
     project(b, g + (row - first) * b->stride, b->z + row * b->m);
-    if (p->sum == NULL) continue;
+    if (p->sum == NULL || (at + i) % p->apart != 0) continue;
     double const w = b->weight[row];
     p->sum[task] += w * row_loss(b, thread, (int32_t)row, b->score + row * b->stride);
     p->weight[task] += w;
@@ -214,8 +217,9 @@ static rpo_status start_sums(pass *p, int64_t tasks, rpo_error *err) {
 }
 
 rpo_status rpo_boost_update(rpo_boost *b, const rpo_control *control, rpo_error *err) {
-  pass p = {b, NULL, b->n, task_rows(b), NULL, NULL};
+  pass p = {b, NULL, b->n, task_rows(b), NULL, NULL, 1};
   int64_t const tasks = (b->n + p.each - 1) / p.each;
+  p.apart = b->n_bag > LOSS_NUMBERS / b->d ? LOSS_APART : 1;
   if (b->keep_loss) RPO_TRY(start_sums(&p, tasks, err));
   rpo_status const status = rpo_run(control, tasks, update_task, &p, err);
   if (status == RPO_OK && b->keep_loss) b->train_loss[b->rounds] = mean_of(&p, tasks);
@@ -236,7 +240,7 @@ static rpo_status settle_task(void *context, int64_t task, int thread, rpo_job *
 }
 
 rpo_status rpo_boost_settle(rpo_boost *b, const rpo_control *control, rpo_error *err) {
-  pass p = {b, NULL, b->n, task_rows(b), NULL, NULL};
+  pass p = {b, NULL, b->n, task_rows(b), NULL, NULL, 1};
   rpo_control const passes = rpo_boost_control(b, control);
   return rpo_run(&passes, (b->n + p.each - 1) / p.each, settle_task, &p, err);
 }
@@ -261,7 +265,7 @@ static rpo_status watch_task(void *context, int64_t task, int thread, rpo_job *j
 }
 
 rpo_status rpo_boost_watch(rpo_boost *b, const rpo_control *control, double *loss, rpo_error *err) {
-  pass p = {b, b->watched, b->n_watched, task_rows(b), NULL, NULL};
+  pass p = {b, b->watched, b->n_watched, task_rows(b), NULL, NULL, 1};
   *loss = b->low != NULL ? rpo_low_watch(b) : NAN;
   if (b->low != NULL || b->n_watched == 0) return RPO_OK;
   int64_t const tasks = (p.n + p.each - 1) / p.each;

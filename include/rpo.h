@@ -406,7 +406,8 @@ RPO_API rpo_status rpo_boost_run(rpo_boost *boost, int64_t rounds, const rpo_con
                                  rpo_error *err);
 RPO_API int64_t rpo_boost_rounds(const rpo_boost *boost);
 /* Mean loss by round, from before the first: rounds + 1 numbers each, NaN where it is not known. Of
- * training rows, those in the round's sample before it began; of watched rows. NULL allowed. */
+ * training rows, those in the round's sample before it began (of more than 2^20 scores one row in 16);
+ * of watched rows. NULL allowed. */
 RPO_API rpo_status rpo_boost_losses(rpo_boost *boost, double *train, double *watched,
                                     rpo_error *err);
 /* Scores of `count` rows of the features: count x d. */

@@ -549,7 +549,7 @@ class GradientBoostingRegressor(RegressorMixin, BaseBoosting):
     n_estimators_ : int
         Rounds of the model.
     train_score_ : ndarray of shape (n_rounds,)
-        Mean loss of the round's sample before each round.
+        Mean loss of the round's sample before each round; of large ones, of one row in 16.
     validation_score_ : ndarray of shape (n_rounds + 1,)
         Mean loss of the rows held out, from before the first round.
     n_features_in_ : int
@@ -675,7 +675,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     n_estimators_ : int
         Rounds of the model.
     train_score_ : ndarray of shape (n_rounds,)
-        Mean loss of the round's sample before each round.
+        Mean loss of the round's sample before each round; of large ones, of one row in 16.
     validation_score_ : ndarray of shape (n_rounds + 1,)
         Mean loss of the rows held out, from before the first round.
     classes_ : ndarray
