@@ -54,6 +54,7 @@ void rpo_boost_free(rpo_boost *b) {
   rpo_delete(b->train_loss);
   rpo_delete(b->watch_loss);
   rpo_delete(b->chunk);
+  rpo_delete(b->chunk_order);
   rpo_delete(b->partial);
   rpo_delete(b);
 }
@@ -434,7 +435,7 @@ static void put_sums(rpo_boost *b) {
 
 /* Leaves of rows the tree has not seen. */
 static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows, int32_t *leaf,
-                              rpo_error *err) {
+                              const rpo_control *control, rpo_error *err) {
   int64_t next = 0, others = 0;
   for (int64_t i = 0; i < b->n; i++) {
     if (next < b->n_bag && b->bag[next] == i) {
@@ -443,7 +444,7 @@ static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows,
       rows[others++] = (int32_t)i;
     }
   }
-  RPO_TRY(rpo_hist_leaves(b->hist, tree, rows, others, leaf, err));
+  RPO_TRY(rpo_hist_leaves(b->features, tree, rows, others, control, leaf, err));
   for (int64_t i = 0; i < others; i++) b->leaf_of[rows[i]] = leaf[i];
   for (int64_t l = 0; l < tree->n_leaves; l++) {
     for (int64_t i = tree->leaf_start[l]; i < tree->leaf_start[l + 1]; i++) {
@@ -476,7 +477,7 @@ static rpo_status one_round(rpo_boost *b, const rpo_control *control, rpo_error 
                         err));
   RPO_GOTO(b->low != NULL ? rpo_low_label(b, &t, &passes, err)
                           : rpo_boost_label(b, &t, &passes, err));
-  RPO_GOTO(find_others(b, &t.tree, room, room + b->n, err));
+  RPO_GOTO(find_others(b, &t.tree, room, room + b->n, &passes, err));
   if (b->low != NULL) RPO_GOTO(rpo_low_take(b, &t, &passes, err));
   rpo_delete(t.tree.rows);
   t.tree.rows = NULL;

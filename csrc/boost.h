@@ -23,9 +23,10 @@ typedef struct rpo_boost_tree {
   int32_t leaf_width;
 } rpo_boost_tree;
 
-typedef struct rpo_chunk { /* rows of one leaf, in the order of tree.rows */
+typedef struct rpo_chunk { /* rows of one leaf, ascending, in the order of tree.rows */
   int32_t leaf;
   int32_t begin, end;
+  int32_t range; /* of all rows: the one they begin in */
 } rpo_chunk;
 
 typedef struct rpo_low rpo_low; /* boost_low.h */
@@ -79,6 +80,7 @@ struct rpo_boost {
   int threads;
   /* sums over the rows of leaves */
   rpo_chunk *chunk;
+  int32_t *chunk_order; /* range by range: threads meet rows again that they had in pass 1 */
   int64_t n_chunks, chunk_room;
   float *partial; /* chunks x sums x stride */
   int64_t partial_room;
@@ -138,8 +140,8 @@ int64_t rpo_sums_count(rpo_sums what); /* 1 or 2 */
 /* Fills b->partial; `step` (stride) with RPO_SUM_STEP only. */
 rpo_status rpo_boost_sum(rpo_boost *b, const int32_t *rows, rpo_sums what, const float *step,
                          const rpo_control *control, rpo_error *err);
-rpo_status rpo_boost_chunks(rpo_boost *b, const int32_t *leaf_start, int64_t leaves,
-                            rpo_error *err);
+rpo_status rpo_boost_chunks(rpo_boost *b, const int32_t *rows, const int32_t *leaf_start,
+                            int64_t leaves, rpo_error *err);
 /* The chunks' sums, number `which`, of output 0 .. d - 1, added up over chunks first .. end - 1. */
 void rpo_boost_add_chunks(const rpo_boost *b, rpo_sums what, int which, int64_t first, int64_t end,
                           double *out);
@@ -168,7 +170,8 @@ void rpo_boost_restart(rpo_boost *b);
 rpo_status rpo_boost_make_room(rpo_boost *b, int64_t rounds, rpo_error *err);
 rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err);
 /* Notes the table's rows as the model will have them, rounded when `half`. */
-rpo_status rpo_boost_keep(rpo_boost *b, rpo_boost_tree *t, rpo_error *err);
+rpo_status rpo_boost_keep(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
+                          rpo_error *err);
 
 void rpo_boost_tree_release(rpo_boost_tree *t);
 #endif

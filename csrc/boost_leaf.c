@@ -7,6 +7,8 @@
 #include "mem.h"
 
 #define CHUNK_ROWS 512 /* float sums of more would lose too much */
+#define RANGES 4       /* of all rows */
+#define RANGE_ROWS 16  /* worth sums of their own */
 
 /* ---- Sums ---- */
 
@@ -14,26 +16,50 @@ int64_t rpo_sums_count(rpo_sums what) {
   return what == RPO_SUM_NEWTON || what == RPO_SUM_STEP ? 2 : 1;
 }
 
-rpo_status rpo_boost_chunks(rpo_boost *b, const int32_t *leaf_start, int64_t leaves,
-                            rpo_error *err) {
-  int64_t const most = leaves + leaf_start[leaves] / CHUNK_ROWS;
-  if (most > b->chunk_room) {
-    rpo_delete(b->chunk);
-    b->chunk = rpo_new(most, (int64_t)sizeof *b->chunk);
-    b->chunk_room = b->chunk == NULL ? 0 : most;
-    if (b->chunk == NULL) return rpo_fail_memory(err, "the leaves");
+static rpo_status chunk_room(rpo_boost *b, int64_t most, rpo_error *err) {
+  if (most <= b->chunk_room) return RPO_OK;
+  rpo_delete(b->chunk);
+  rpo_delete(b->chunk_order);
+  b->chunk = rpo_new(most, (int64_t)sizeof *b->chunk);
+  b->chunk_order = rpo_new(most, 4);
+  int const made = b->chunk != NULL && b->chunk_order != NULL;
+  b->chunk_room = made ? most : 0;
+  return made ? RPO_OK : rpo_fail_memory(err, "the leaves");
+}
+
+static int32_t range_of(const rpo_boost *b, int32_t row) {
+  return (int32_t)((int64_t)row * RANGES / b->n);
+}
+
+static void order_chunks(rpo_boost *b) {
+  int64_t next[RANGES + 1] = {0};
+  for (int64_t c = 0; c < b->n_chunks; c++) next[b->chunk[c].range + 1]++;
+  for (int r = 0; r < RANGES; r++) next[r + 1] += next[r];
+  for (int64_t c = 0; c < b->n_chunks; c++) {
+    b->chunk_order[next[b->chunk[c].range]++] = (int32_t)c;
   }
+}
+
+/* Of at most CHUNK_ROWS rows each; one range's, unless the leaf is small. */
+rpo_status rpo_boost_chunks(rpo_boost *b, const int32_t *rows, const int32_t *leaf_start,
+                            int64_t leaves, rpo_error *err) {
+  int64_t const n = leaf_start[leaves];
+  RPO_TRY(chunk_room(b, leaves + n / CHUNK_ROWS + n / RANGE_ROWS, err));
   b->n_chunks = 0;
   for (int64_t l = 0; l < leaves; l++) {
     int32_t begin = leaf_start[l];
+    int const whole = leaf_start[l + 1] - begin < RANGES * RANGE_ROWS;
     while (begin < leaf_start[l + 1]) {
-      int32_t const rest = leaf_start[l + 1] - begin;
-      int32_t const end = begin + (rest < CHUNK_ROWS ? rest : CHUNK_ROWS);
-      rpo_chunk const chunk = {(int32_t)l, begin, end};
+      int32_t const rest = leaf_start[l + 1] - begin, range = range_of(b, rows[begin]);
+      int32_t const most = begin + (rest < CHUNK_ROWS ? rest : CHUNK_ROWS);
+      int32_t end = whole ? most : begin;
+      while (end < most && range_of(b, rows[end]) == range) end++;
+      rpo_chunk const chunk = {(int32_t)l, begin, end, range};
       b->chunk[b->n_chunks++] = chunk;
       begin = end;
     }
   }
+  order_chunks(b);
   return RPO_OK;
 }
 
@@ -61,9 +87,10 @@ static const float *gather(const summing *s, int thread, const int32_t *rows, in
 static rpo_status sum_task(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
   const summing *const s = context;
   rpo_boost *const b = s->b;
-  const rpo_chunk *const chunk = &b->chunk[task];
+  int64_t const number = b->chunk_order[task];
+  const rpo_chunk *const chunk = &b->chunk[number];
   int64_t const stride = b->stride, sums = rpo_sums_count(s->what);
-  float *const first = b->partial + task * sums * stride, *const second = first + stride;
+  float *const first = b->partial + number * sums * stride, *const second = first + stride;
   const float *const v = s->what == RPO_SUM_STEP ? b->table + chunk->leaf * stride : NULL;
   int const curvature = sums == 2;
   memset(first, 0, (size_t)(sums * stride) * sizeof *first);
@@ -233,44 +260,68 @@ static rpo_status label_leaves(rpo_boost *b, const rpo_tree *tree, const rpo_con
 
 /* ---- What the model keeps ---- */
 
-rpo_status rpo_boost_keep(rpo_boost *b, rpo_boost_tree *t, rpo_error *err) {
-  int64_t const leaves = t->tree.n_leaves;
+typedef struct keeping {
+  rpo_boost *b;
+  rpo_boost_tree *t;
+} keeping;
+
+/* Rounds the leaf's values: later rounds see what is kept. */
+static rpo_status count_leaf(void *context, int64_t leaf, int thread, rpo_job *job,
+                             rpo_error *err) {
+  const keeping *const k = context;
+  float *const row = k->b->table + leaf * k->b->stride;
   int64_t entries = 0;
-  for (int64_t l = 0; l < leaves; l++) {
-    for (int64_t j = 0; j < b->d; j++) {
-      float *const v = b->table + l * b->stride + j;
-      if (b->half) *v = rpo_half_value(rpo_half_of(*v)); /* later rounds see what is kept */
-      entries += *v != 0.0f;
-    }
+  (void)thread;
+  (void)job;
+  (void)err;
+  for (int64_t j = 0; j < k->b->d; j++) {
+    if (k->b->half) row[j] = rpo_half_value(rpo_half_of(row[j]));
+    entries += row[j] != 0.0f;
   }
-  t->start = rpo_new(leaves + 1, 8);
+  k->t->start[leaf + 1] = entries;
+  return RPO_OK;
+}
+
+static rpo_status keep_leaf(void *context, int64_t leaf, int thread, rpo_job *job, rpo_error *err) {
+  const keeping *const k = context;
+  rpo_boost_tree *const t = k->t;
+  const float *const row = k->b->table + leaf * k->b->stride;
+  int64_t e = t->start[leaf];
+  (void)thread;
+  (void)job;
+  (void)err;
+  for (int64_t j = 0; j < k->b->d; j++) {
+    if (row[j] == 0.0f) continue;
+    t->index[e] = (int32_t)j;
+    if (k->b->half) {
+      t->half[e] = rpo_half_of(row[j]);
+    } else {
+      t->single[e] = row[j];
+    }
+    e++;
+  }
+  return RPO_OK;
+}
+
+rpo_status rpo_boost_keep(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
+                          rpo_error *err) {
+  int64_t const leaves = t->tree.n_leaves;
+  keeping k = {b, t};
+  t->start = rpo_new_zero(leaves + 1, 8);
+  if (t->start == NULL) return rpo_fail_memory(err, "the leaves");
+  RPO_TRY(rpo_run(control, leaves, count_leaf, &k, err));
+  for (int64_t l = 0; l < leaves; l++) t->start[l + 1] += t->start[l];
+  int64_t const entries = t->start[leaves];
   t->index = rpo_new(entries, 4);
   if (b->half) {
     t->half = rpo_new(entries, 2);
   } else {
     t->single = rpo_new(entries, 4);
   }
-  if (t->start == NULL || t->index == NULL ||
-      (b->half ? (void *)t->half : (void *)t->single) == NULL) {
+  if (t->index == NULL || (b->half ? (void *)t->half : (void *)t->single) == NULL) {
     return rpo_fail_memory(err, "the leaves");
   }
-  int64_t e = 0;
-  for (int64_t l = 0; l < leaves; l++) {
-    t->start[l] = e;
-    for (int64_t j = 0; j < b->d; j++) {
-      float const v = b->table[l * b->stride + j];
-      if (v == 0.0f) continue;
-      t->index[e] = (int32_t)j;
-      if (b->half) {
-        t->half[e] = rpo_half_of(v);
-      } else {
-        t->single[e] = v;
-      }
-      e++;
-    }
-  }
-  t->start[leaves] = e;
-  return RPO_OK;
+  return rpo_run(control, leaves, keep_leaf, &k, err);
 }
 
 rpo_status rpo_boost_component(const rpo_boost *b, rpo_boost_tree *t, rpo_error *err) {
@@ -333,16 +384,16 @@ rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *c
                            rpo_error *err) {
   const rpo_tree *const tree = &t->tree;
   RPO_TRY(rpo_boost_table(b, tree->n_leaves, err));
-  RPO_TRY(rpo_boost_chunks(b, tree->leaf_start, tree->n_leaves, err));
+  RPO_TRY(rpo_boost_chunks(b, tree->rows, tree->leaf_start, tree->n_leaves, err));
   if (!b->relabel) return label_rank_one(b, t, control, err);
   int const newton = b->leaf == RPO_LEAF_NEWTON;
   if (newton && b->loss == RPO_LOSS_ABSOLUTE) {
     RPO_TRY(rpo_boost_median_leaves(b, t, control, err));
-    return rpo_boost_keep(b, t, err);
+    return rpo_boost_keep(b, t, control, err);
   }
   RPO_TRY(
       rpo_boost_sum(b, tree->rows, newton ? RPO_SUM_NEWTON : RPO_SUM_GRADIENT, NULL, control, err));
   RPO_TRY(label_leaves(b, tree, control, err));
   if (!newton) RPO_TRY(scale_means(b, t, control, err));
-  return rpo_boost_keep(b, t, err);
+  return rpo_boost_keep(b, t, control, err);
 }

@@ -220,7 +220,7 @@ rpo_status rpo_boost_join(const rpo_boost *const *boosts, int64_t n_boosts, cons
 
 /* The leaves of a model's tree, as a run keeps them; b->table has room for them. */
 static rpo_status unpack_leaves(rpo_boost *b, const rpo_model *m, int64_t tree, rpo_boost_tree *t,
-                                rpo_error *err) {
+                                const rpo_control *control, rpo_error *err) {
   int64_t const leaves = t->tree.n_leaves, first = m->leaf_start[tree];
   memset(b->table, 0, (size_t)(leaves * b->stride) * sizeof *b->table);
   if (m->step != NULL) {
@@ -246,7 +246,7 @@ static rpo_status unpack_leaves(rpo_boost *b, const rpo_model *m, int64_t tree, 
       row[rpo_array_whole(&m->value_index, e)] = (float)rpo_array_number(&m->value, e);
     }
   }
-  return rpo_boost_keep(b, t, err);
+  return rpo_boost_keep(b, t, control, err);
 }
 
 /* Scores and rounds as before the first round. */
@@ -265,8 +265,8 @@ static rpo_status take_tree(rpo_boost *b, const rpo_model *m, int64_t tree, cons
   memset(&t, 0, sizeof t);
   RPO_GOTO(rpo_model_tree(m, tree, &t.tree, &weight, err));
   RPO_GOTO(rpo_boost_table(b, t.tree.n_leaves, err));
-  RPO_GOTO(unpack_leaves(b, m, tree, &t, err));
-  RPO_GOTO(rpo_hist_leaves(b->hist, &t.tree, all, b->n, b->leaf_of, err));
+  RPO_GOTO(unpack_leaves(b, m, tree, &t, control, err));
+  RPO_GOTO(rpo_hist_leaves(b->features, &t.tree, all, b->n, control, b->leaf_of, err));
   RPO_GOTO(b->low != NULL ? rpo_low_take(b, &t, control, err) : rpo_boost_settle(b, control, err));
   b->tree[b->rounds++] = t;
   memset(&t, 0, sizeof t);

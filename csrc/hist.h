@@ -52,7 +52,6 @@ typedef struct rpo_hist {
   int64_t n_spare, spare_room;
   rpo_hist_node *waiting;
   int64_t waiting_room;
-  int32_t *code; /* sparse: a row's codes, by feature */
 } rpo_hist;
 
 /* `counted`: weights are not all 1. */
@@ -68,7 +67,21 @@ void rpo_hist_put(rpo_hist *hist, int64_t row, double weight, const double *z);
  * draws. */
 rpo_status rpo_hist_run(rpo_hist *hist, const int32_t *rows, int64_t n, const double *weight,
                         uint64_t name, const rpo_control *control, rpo_tree *out, rpo_error *err);
-/* Leaf of each of `n` rows of the features in a tree of this grower. */
-rpo_status rpo_hist_leaves(rpo_hist *hist, const rpo_tree *tree, const int32_t *rows, int64_t n,
-                           int32_t *leaf, rpo_error *err);
+/* Leaf of each of `n` rows of the features in a tree grown on them. */
+rpo_status rpo_hist_leaves(const rpo_features *features, const rpo_tree *tree, const int32_t *rows,
+                           int64_t n, const rpo_control *control, int32_t *leaf, rpo_error *err);
+
+/* ---- Between the files of the grower ---- */
+
+/* A set of slots, not zeroed; and back. */
+rpo_status rpo_hist_take(rpo_hist *hist, double **out, rpo_error *err);
+rpo_status rpo_hist_give(rpo_hist *hist, double *sums, rpo_error *err);
+/* Scratch for the threads of a call. */
+rpo_status rpo_hist_threads(rpo_hist *hist, const rpo_control *control, rpo_error *err);
+/* The sums of rows, by slot. */
+rpo_status rpo_hist_build(rpo_hist *hist, const int32_t *rows, int64_t n, double *sums,
+                          rpo_error *err);
+/* The node's best cut: scikit-learn's rule of drawing, max_features and more until one is not
+ * constant, or the paper's, until max_features are not. */
+rpo_status rpo_hist_search(rpo_hist *hist, rpo_hist_node *node, rpo_error *err);
 #endif

@@ -1,49 +1,40 @@
 /* Losses over rows of float32 scores, in plain loops that vectorise. */
 
-/* e^x for x <= 88, within 1e-7 (0 below -87): 2^n e^r, |r| <= log(2) / 2, by a polynomial. Adding and
- * subtracting 1.5 * 2^23 rounds to a whole number. */
+/* e^x for |x| <= 87 (of others, of the nearer end), within 1.3e-7 (1 + |x|): no more than an error in
+ * the last place of a float32 score x makes. 2^t = 2^n 2^r, |r| <= 1/2, by a polynomial; adding and
+ * subtracting 1.5 * 2^23 rounds t to n and leaves it in the last bits, from where it goes to the
+ * exponent. */
 static inline float exp_of(float x) {
-  x = x > -90.0f ? x : -90.0f; /* that the exponent below is a number */
-  float const n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
-  float const r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-  float p = 0.001381459878757596f;
-  p = p * r + 0.008368716575205326f;
-  p = p * r + 0.04166838899254799f;
-  p = p * r + 0.1666652113199234f;
-  p = p * r + 0.4999999403953552f;
-  p = (p * r) * r + r + 1.0f;
-  int32_t const exponent = (int32_t)n + 127;
-  int32_t const bits = (exponent > 0 ? exponent : 0) * (1 << 23);
-  float scale;
-  memcpy(&scale, &bits, sizeof scale);
-  return p * scale;
+  x = x > -87.0f ? x : -87.0f;
+  x = x < 87.0f ? x : 87.0f;
+  float const t = x * 1.44269504f;
+  float const n = t + 12582912.0f;
+  float const r = t - (n - 12582912.0f);
+  float p = 0.0013264727f;
+  p = p * r + 0.009671513f;
+  p = p * r + 0.055507336f;
+  p = p * r + 0.24022242f;
+  p = p * r + 0.693147f;
+  p = p * r + 1.0f;
+  uint32_t bits, shift;
+  memcpy(&bits, &p, sizeof bits);
+  memcpy(&shift, &n, sizeof shift);
+  bits += shift << 23;
+  memcpy(&p, &bits, sizeof p);
+  return p;
 }
 
-static inline float clip_of(float x, float most) { return x < most ? x : most; }
-
-/* With e = e^-|F| <= 1 nothing overflows, and neither p nor 1 - p is lost. */
-static inline float sigmoid_of(float f, float *other) {
-  float const e = exp_of(-fabsf(f));
-  float const q = 1.0f / (1.0f + e);
-  float const s = e * q;
-  *other = f < 0.0f ? q : s;
-  return f < 0.0f ? s : q;
-}
-
+/* With e = e^-F, p = 1 / (1 + e) and 1 - p = e p: neither is lost. */
 static void logistic_rows(int64_t n, const float *restrict f, const float *restrict y,
                           float *restrict g, float *restrict h) {
   if (h == NULL) {
-    for (int64_t i = 0; i < n; i++) {
-      float other;
-      g[i] = y[i] - sigmoid_of(f[i], &other);
-    }
+    for (int64_t i = 0; i < n; i++) g[i] = y[i] - 1.0f / (1.0f + exp_of(-f[i]));
     return;
   }
   for (int64_t i = 0; i < n; i++) {
-    float other;
-    float const p = sigmoid_of(f[i], &other);
+    float const e = exp_of(-f[i]), p = 1.0f / (1.0f + e);
     g[i] = y[i] - p;
-    h[i] = p * other;
+    h[i] = p * (e * p);
   }
 }
 
@@ -52,7 +43,7 @@ static void exponential_rows(int64_t n, const float *restrict f, const float *re
   for (int64_t i = 0; i < n; i++) {
     float const half = y[i] - 0.5f; /* s / 2 */
     float const x = -half * f[i];
-    float const e = exp_of(clip_of(x, 80.0f));
+    float const e = exp_of(x);
     g[i] = half * e;
     if (h != NULL) h[i] = 0.25f * e;
   }
@@ -115,39 +106,46 @@ static void loss_rows(int32_t loss, int64_t rows, int64_t d, int64_t stride, con
   }
 }
 
-enum { LOSS_LANES = 16, LOSS_TERMS = 64 };
+enum { LOSS_LANES = 16, LOSS_TERMS = 64, LOSS_BLOCK = LOSS_LANES * LOSS_TERMS };
 
-/* sum log(1 + e^-|F|) + max(F, 0) - yF; the logarithm is taken of products of up to 64 terms. */
+/* Sixteen running sums and products. */
+static void add_lanes(const float *x, int64_t n, float *lane) {
+  for (int i = 0; i < LOSS_LANES; i++) lane[i] = 0.0f;
+  int64_t j = 0;
+  for (; j + LOSS_LANES <= n; j += LOSS_LANES) {
+    for (int i = 0; i < LOSS_LANES; i++) lane[i] += x[j + i];
+  }
+  for (int i = 0; j < n; j++, i++) lane[i] += x[j];
+}
+
+static void multiply_lanes(const float *x, int64_t n, float *lane) {
+  for (int i = 0; i < LOSS_LANES; i++) lane[i] = 1.0f;
+  int64_t j = 0;
+  for (; j + LOSS_LANES <= n; j += LOSS_LANES) {
+    for (int i = 0; i < LOSS_LANES; i++) lane[i] *= x[j + i];
+  }
+  for (int i = 0; j < n; j++, i++) lane[i] *= x[j];
+}
+
+/* sum log(1 + e^-|F|) + max(F, 0) - yF; the logarithm is taken of products of up to 64 terms, each
+ * at most 2, and of eight of these. */
 static double logistic_value(int64_t d, const float *f, const float *y) {
   double sum = 0.0;
-  for (int64_t from = 0; from < d; from += LOSS_LANES * LOSS_TERMS) {
-    int64_t const to = from + LOSS_LANES * LOSS_TERMS < d ? from + LOSS_LANES * LOSS_TERMS : d;
-    float product[LOSS_LANES], linear[LOSS_LANES];
-    for (int i = 0; i < LOSS_LANES; i++) {
-      product[i] = 1.0f;
-      linear[i] = 0.0f;
+  for (int64_t from = 0; from < d; from += LOSS_BLOCK) {
+    int64_t const n = d - from < LOSS_BLOCK ? d - from : LOSS_BLOCK;
+    float curved[LOSS_BLOCK], linear[LOSS_BLOCK], lane[LOSS_LANES];
+    for (int64_t j = 0; j < n; j++) {
+      float const x = f[from + j];
+      curved[j] = 1.0f + exp_of(-fabsf(x));
+      linear[j] = (x > 0.0f ? x : 0.0f) - y[from + j] * x;
     }
-    int64_t j = from;
-    for (; j + LOSS_LANES <= to; j += LOSS_LANES) {
-      for (int i = 0; i < LOSS_LANES; i++) {
-        float const x = f[j + i];
-        product[i] *= 1.0f + exp_of(-fabsf(x));
-        linear[i] += (x > 0.0f ? x : 0.0f) - y[j + i] * x;
-      }
-    }
-    for (int i = 0; j < to; j++, i++) {
-      float const x = f[j];
-      product[i] *= 1.0f + exp_of(-fabsf(x));
-      linear[i] += (x > 0.0f ? x : 0.0f) - y[j] * x;
-    }
-    double all = 1.0;
-    for (int i = 0; i < LOSS_LANES; i++) {
-      sum += (double)linear[i];
-      all *= (double)product[i]; /* below 2^(16 * 64) */
-      if (i % 8 == 7) {
-        sum += rpo_log(all);
-        all = 1.0;
-      }
+    add_lanes(linear, n, lane);
+    for (int i = 0; i < LOSS_LANES; i++) sum += (double)lane[i];
+    multiply_lanes(curved, n, lane);
+    for (int i = 0; i < LOSS_LANES; i += 8) {
+      double all = 1.0;
+      for (int k = i; k < i + 8; k++) all *= (double)lane[k];
+      sum += rpo_log(all);
     }
   }
   return sum;
@@ -172,7 +170,7 @@ static double loss_value(int32_t loss, int64_t d, const float *f, const float *y
     case RPO_LOSS_EXPONENTIAL:
       for (int64_t j = 0; j < d; j++) {
         float const x = (0.5f - y[j]) * f[j];
-        sum += (double)exp_of(clip_of(x, 80.0f));
+        sum += (double)exp_of(x);
       }
       return sum;
     case RPO_LOSS_ABSOLUTE:

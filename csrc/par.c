@@ -114,29 +114,45 @@ static void keep_first_error(rpo_job *job, rpo_status status, const rpo_error *e
   stop(job);
 }
 
+/* The next task of a thread, -1 when there is none: of its own share first, then of those after it. */
+static int64_t next_task(rpo_job *job, int thread) {
+  for (int i = 0; i < job->shares; i++) {
+    rpo_share *const share = &job->share[(thread + i) % job->shares];
+    int64_t const task = rpo_add(&share->next, 1);
+    if (task < share->end) return task;
+  }
+  return -1;
+}
+
 static void work(rpo_job *job, rpo_task_fn run, void *context, int thread) {
   for (;;) {
-    if (rpo_poll(job, thread)) break;
-    int64_t const task = rpo_add(&job->next, 1);
-    if (task >= job->total) break;
+    int64_t const task = rpo_poll(job, thread) ? -1 : next_task(job, thread);
+    if (task < 0) break;
     rpo_error error = {RPO_OK, 0, {0}};
     rpo_status const status = run(context, task, thread, job, &error);
     if (status != RPO_OK) keep_first_error(job, status, &error);
     (void)rpo_add(&job->done, 1);
   }
+  (void)rpo_add(&job->gone, 1);
+}
+
+static void share_out(rpo_job *job) {
+  job->shares = job->threads < RPO_SHARES ? job->threads : RPO_SHARES;
+  for (int i = 0; i < job->shares; i++) {
+    job->share[i].next = job->total / job->shares * i + job->total % job->shares * i / job->shares;
+    if (i > 0) job->share[i - 1].end = job->share[i].next;
+  }
+  job->share[job->shares - 1].end = job->total;
 }
 
 #ifdef _OPENMP
 /* The calling thread has run out of tasks: it goes on polling while the others finish theirs. */
-static void wait_polling(rpo_job *job) {
+static void wait_polling(rpo_job *job, int threads) {
   for (;;) {
-    int64_t done, next;
+    int64_t gone;
 #pragma omp atomic read
-    done = job->done;
-#pragma omp atomic read
-    next = job->next;
-    int64_t const started = next < job->total ? next : job->total;
-    if (done >= started) break;
+    gone = job->gone;
+    if (gone >= threads) break;
     (void)rpo_poll(job, 0);
     nap();
   }
@@ -151,13 +167,14 @@ rpo_status rpo_run(const rpo_control *control, int64_t tasks, rpo_task_fn run, v
   job.total = tasks;
   job.threads = rpo_threads(control, tasks);
   job.last_poll = rpo_now();
+  share_out(&job);
 #ifdef _OPENMP
   if (job.threads > 1) {
 #pragma omp parallel num_threads(job.threads)
     {
       int const thread = omp_get_thread_num();
       work(&job, run, context, thread);
-      if (thread == 0 && control->progress != NULL) wait_polling(&job);
+      if (thread == 0 && control->progress != NULL) wait_polling(&job, omp_get_num_threads());
     }
   } else
 #endif

@@ -1,5 +1,7 @@
 /* Threads, time and cancelling: the only user of OpenMP. Work is a number of tasks, handed out one
- * by one; a task owns what it writes, so results never depend on who ran it. */
+ * by one; a task owns what it writes, so results never depend on who ran it. Each thread begins with
+ * tasks of a share of its own, the same in every run of as many tasks, so that what it touched is
+ * still in its caches; then it takes what others have left. */
 #ifndef RPO_PAR_H
 #define RPO_PAR_H
 #include "status.h"
@@ -10,15 +12,23 @@ typedef struct rpo_job rpo_job;
 typedef rpo_status (*rpo_task_fn)(void *context, int64_t task, int thread, rpo_job *job,
                                   rpo_error *err);
 
+enum { RPO_SHARES = 64 }; /* threads beyond share one */
+
+typedef struct rpo_share { /* tasks next .. end - 1 are free; alone in its cache line */
+  int64_t next, end;
+  int64_t apart[6];
+} rpo_share;
+
 struct rpo_job {
   const rpo_control *control; /* NULL: one thread, no progress */
   int64_t total;              /* tasks, as told to progress */
-  int64_t next, done, failed; /* shared counters */
-  int threads;
+  int64_t done, failed, gone; /* shared counters: tasks, errors, threads that found no more */
+  int threads, shares;
   int stop; /* set once, on error or cancel: everybody leaves; read by rpo_stopped */
   double last_poll;
   rpo_status status;
   rpo_error error;
+  rpo_share share[RPO_SHARES];
 };
 
 /* True once everybody should leave. As cheap as a plain reading, but no data race. */

@@ -12,7 +12,7 @@ static rpo_status gradient_squares(rpo_boost *b, const rpo_control *control, dou
                                    rpo_error *err) {
   int32_t const all[2] = {0, (int32_t)b->n_bag};
   RPO_TRY(rpo_boost_settle(b, control, err)); /* scores must be up to date */
-  RPO_TRY(rpo_boost_chunks(b, all, 1, err));
+  RPO_TRY(rpo_boost_chunks(b, b->bag, all, 1, err));
   RPO_TRY(rpo_boost_sum(b, b->bag, RPO_SUM_SQUARES, NULL, control, err));
   rpo_boost_add_chunks(b, RPO_SUM_SQUARES, 0, 0, b->n_chunks, out);
   return RPO_OK;

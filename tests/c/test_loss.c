@@ -154,8 +154,10 @@ static void values_of_rows(void) {
         double *const f = mini_room(r.d, 8);
         for (int64_t j = 0; j < r.d; j++) f[j] = (double)r.f[j];
         for (int64_t j = 0; j < r.d && loss != RPO_LOSS_SOFTMAX; j++) {
-          sum += entry(loss, r.f[j], r.y[j], r.delta[j]);
-          size += fabsl((long double)r.f[j]);
+          long double const own = entry(loss, r.f[j], r.y[j], r.delta[j]);
+          long double const factor = loss == RPO_LOSS_EXPONENTIAL ? own : 1.0L; /* of e's error */
+          sum += own;
+          size += factor * fabsl((long double)r.f[j]);
         }
         if (loss == RPO_LOSS_SOFTMAX) sum = softmax(r.d, f, r.y);
         mini_context("loss %d, %lld outputs", loss, (long long)r.d);

@@ -1,0 +1,303 @@
+/* The loop: pop a node, split it, look for its children's cuts. */
+#include <math.h>
+#include <string.h>
+
+#include "hist.h"
+#include "mem.h"
+#include "rng.h"
+
+#define POOLED_BYTES (64 << 20) /* a larger set of slots is made feature by feature */
+
+/* ---- Nodes ---- */
+
+/* Subtraction pays where the sums of all features are wanted anyway (sparse rows list them together, of
+ * dense ones half have to be drawn), and where there are many more rows than slots. */
+static int is_pooled(const rpo_hist *h, int64_t rows) {
+  if (h->f->sparse) return 1;
+  return 2 * h->o.max_features > h->f->cols && h->slots <= POOLED_BYTES / 8 / h->stride &&
+         rows * h->f->cols >= 4 * h->slots;
+}
+
+static void add_total(const rpo_hist *h, rpo_hist_node *node) {
+  memset(node->total, 0, (size_t)h->stride * sizeof(double));
+  for (int32_t i = node->start; i < node->end; i++) {
+    const double *const stat = h->stat + (int64_t)h->samples[i] * h->stride;
+    for (int64_t c = 0; c < h->stride; c++) node->total[c] += stat[c];
+  }
+}
+
+static double square_over_weight(const rpo_hist *h, const double *total) {
+  double square = 0.0;
+  for (int64_t c = 1; c <= h->m; c++) square += total[c] * total[c];
+  return square / total[0];
+}
+
+/* In the caller's units: decrease of the sum of variances, times weight over all weight. */
+static double gain_of(const rpo_hist *h, const rpo_hist_node *node) {
+  double const parent = square_over_weight(h, node->total);
+  double const unit = h->unit / h->weight_unit;
+  return (node->cut.score - parent) / h->total_weight * unit * unit;
+}
+
+static int may_split(const rpo_hist *h, const rpo_hist_node *node) {
+  int64_t const n = node->end - node->start;
+  return node->depth < h->o.max_depth && n >= h->o.min_split && n >= 2 * h->o.min_leaf &&
+         node->total[0] >= 2.0 * h->min_leaf_weight;
+}
+
+static int split_pays(const rpo_hist *h, const rpo_hist_node *node) {
+  if (node->cut.feature < 0 || !(node->cut.score > -INFINITY)) return 0;
+  double const parent = square_over_weight(h, node->total);
+  return node->cut.score > parent * (1.0 + 1e-12) && gain_of(h, node) >= h->o.min_decrease;
+}
+
+static double middle_of(const rpo_features *f, double below, double above) {
+  double middle = below / 2.0 + above / 2.0;
+  if (f->single) middle = (double)(float)middle;
+  return middle >= below && middle < above ? middle : below;
+}
+
+/* Midway between the node's values on either side, unless that cuts a bin in two of which the node has
+ * no rows: then behind the bin, so that all rows of it go one way, here and in predictions. */
+static double threshold_of(const rpo_features *f, const rpo_cut *cut) {
+  if (cut->above == rpo_bins(f, cut->feature)) return INFINITY;
+  const double *const low = f->low + f->bin_start[cut->feature];
+  const double *const high = f->high + f->bin_start[cut->feature];
+  double const middle = middle_of(f, high[cut->below], low[cut->above]);
+  int32_t last = cut->below, end = cut->above; /* the last bin that begins before the middle */
+  while (end - last > 1) {
+    int32_t const between = last + (end - last) / 2;
+    if (low[between] <= middle) {
+      last = between;
+    } else {
+      end = between;
+    }
+  }
+  return high[last] <= middle ? middle : middle_of(f, high[last], low[last + 1]);
+}
+
+/* Marks the rows of a sparse column that go to the side its unlisted rows do not go to. */
+static void mark_column(rpo_hist *h, const rpo_cut *cut, int rest_left, uint8_t value) {
+  const rpo_features *const f = h->f;
+  int32_t const bins = rpo_bins(f, cut->feature);
+  for (int64_t e = f->col_start[cut->feature]; e < f->col_start[cut->feature + 1]; e++) {
+    int32_t const code =
+        f->binary ? 1 - f->rest[cut->feature] : rpo_code_at(f->col_codes, f->width, e);
+    int const left = code == bins ? cut->missing_left == 1 : code <= cut->below;
+    if (left != rest_left) h->mark[f->col_rows[e]] = value;
+  }
+}
+
+/* Rows of the left side to the front, each side in its order. Returns where the right begins. */
+static int32_t partition(rpo_hist *h, const rpo_hist_node *node) {
+  const rpo_features *const f = h->f;
+  const rpo_cut *const cut = &node->cut;
+  int32_t const bins = rpo_bins(f, cut->feature);
+  int const rest_left = f->sparse && f->rest[cut->feature] <= cut->below;
+  int32_t at = node->start, away = 0;
+  if (f->sparse) mark_column(h, cut, rest_left, 1);
+  for (int32_t i = node->start; i < node->end; i++) {
+    int32_t const row = h->samples[i];
+    int left;
+    if (f->sparse) {
+      left = rest_left ^ h->mark[row];
+    } else {
+      int32_t const code = rpo_code_at(f->codes, f->width, (int64_t)cut->feature * f->rows + row);
+      left = code == bins ? cut->missing_left == 1 : code <= cut->below;
+    }
+    h->samples[at] = row; /* at <= i */
+    h->scratch[away] = row;
+    at += left;
+    away += !left;
+  }
+  memcpy(h->samples + at, h->scratch, (size_t)away * 4);
+  if (f->sparse) mark_column(h, cut, rest_left, 0);
+  return at;
+}
+
+static rpo_status new_node(rpo_hist *h, int32_t parent, int side, int32_t start, int32_t end,
+                           int32_t *id, rpo_error *err) {
+  if (h->n_nodes == h->node_room) {
+    int64_t const room = h->node_room == 0 ? 256 : 2 * h->node_room;
+    rpo_node *const nodes = rpo_grow(h->nodes, h->n_nodes, room, (int64_t)sizeof *nodes);
+    if (nodes == NULL) return rpo_fail_memory(err, "a tree");
+    h->nodes = nodes;
+    h->node_room = room;
+  }
+  rpo_node const node = {0.0, 0.0, parent, {-1, -1}, -1, start, end, 0};
+  *id = (int32_t)h->n_nodes++;
+  h->nodes[*id] = node;
+  if (parent >= 0) h->nodes[parent].child[side] = *id;
+  return RPO_OK;
+}
+
+static rpo_status push(rpo_hist *h, int64_t *count, rpo_hist_node node, rpo_error *err) {
+  if (*count == h->waiting_room) {
+    int64_t const room = 2 * h->waiting_room + 64;
+    rpo_hist_node *const waiting = rpo_grow(h->waiting, *count, room, (int64_t)sizeof *waiting);
+    if (waiting == NULL) return rpo_fail_memory(err, "a tree");
+    h->waiting = waiting;
+    h->waiting_room = room;
+  }
+  h->waiting[(*count)++] = node;
+  return RPO_OK;
+}
+
+/* Best first: the largest decrease, the earlier node of equal ones. Depth first: the last. */
+static rpo_hist_node pop(rpo_hist *h, int64_t *count) {
+  int64_t best = *count - 1;
+  for (int64_t i = 0; h->o.max_leaves > 0 && i < *count; i++) {
+    const rpo_hist_node *const a = &h->waiting[i], *const b = &h->waiting[best];
+    double const x = a->cut.score, y = b->cut.score;
+    if (x > y || (x == y && a->id < b->id)) best = i;
+  }
+  rpo_hist_node const node = h->waiting[best];
+  h->waiting[best] = h->waiting[--*count];
+  return node;
+}
+
+static void release_node(rpo_hist *h, rpo_hist_node *node, rpo_status *status, rpo_error *err) {
+  rpo_delete(node->total);
+  rpo_status const given = rpo_hist_give(h, node->sums, err);
+  if (*status == RPO_OK) *status = given;
+  node->total = node->sums = NULL;
+}
+
+/* Queues a node that a split pays in; its score becomes its gain. Takes the node over. */
+static rpo_status consider(rpo_hist *h, int64_t *count, rpo_hist_node node, rpo_error *err) {
+  rpo_status status = rpo_hist_search(h, &node, err);
+  if (status == RPO_OK && split_pays(h, &node)) {
+    node.cut.score = gain_of(h, &node);
+    status = push(h, count, node, err);
+    if (status == RPO_OK) return RPO_OK;
+  }
+  release_node(h, &node, &status, err);
+  return status;
+}
+
+static rpo_status child_of(rpo_hist *h, const rpo_hist_node *parent, int side, int32_t start,
+                           int32_t end, rpo_hist_node *child, rpo_error *err) {
+  memset(child, 0, sizeof *child);
+  RPO_TRY(new_node(h, parent->id, side, start, end, &child->id, err));
+  child->depth = parent->depth + 1;
+  child->start = start;
+  child->end = end;
+  child->path = rpo_path(parent->path, side);
+  child->total = rpo_new(h->stride, 8);
+  return child->total == NULL ? rpo_fail_memory(err, "a tree") : RPO_OK;
+}
+
+static rpo_status split(rpo_hist *h, int64_t *count, rpo_hist_node *node, rpo_error *err) {
+  rpo_hist_node child[2];
+  rpo_status status;
+  memset(child, 0, sizeof child);
+  int32_t const middle = partition(h, node);
+  rpo_node *const made = &h->nodes[node->id];
+  made->feature = node->cut.feature;
+  made->threshold = threshold_of(h->f, &node->cut);
+  made->missing_left =
+      (uint8_t)(node->cut.missing_left >= 0 ? node->cut.missing_left
+                                            : middle - node->start > node->end - middle);
+  RPO_GOTO(child_of(h, node, 0, node->start, middle, &child[0], err));
+  RPO_GOTO(child_of(h, node, 1, middle, node->end, &child[1], err));
+  int const small = middle - node->start <= node->end - middle ? 0 : 1;
+  add_total(h, &child[small]);
+  for (int64_t c = 0; c < h->stride; c++) {
+    child[1 - small].total[c] = node->total[c] - child[small].total[c];
+  }
+  int const wanted[2] = {may_split(h, &child[0]), may_split(h, &child[1])};
+  int64_t const most = child[1 - small].end - child[1 - small].start;
+  if (node->sums != NULL && (wanted[0] || wanted[1]) && is_pooled(h, most)) {
+    rpo_hist_node *const few = &child[small], *const many = &child[1 - small];
+    RPO_GOTO(rpo_hist_take(h, &few->sums, err));
+    RPO_GOTO(rpo_hist_build(h, h->samples + few->start, few->end - few->start, few->sums, err));
+    if (wanted[1 - small]) {
+      many->sums = node->sums;
+      node->sums = NULL;
+      int64_t const numbers = h->slots * h->stride;
+      for (int64_t i = 0; i < numbers; i++) many->sums[i] -= few->sums[i];
+    }
+  }
+  for (int c = 0; c < 2; c++) {
+    rpo_hist_node const taken = child[c];
+    if (!wanted[c]) continue;
+    child[c].sums = child[c].total = NULL;
+    RPO_GOTO(consider(h, count, taken, err));
+  }
+done:
+  for (int c = 0; c < 2; c++) release_node(h, &child[c], &status, err);
+  return status;
+}
+
+static rpo_status grow(rpo_hist *h, int64_t n, uint64_t path, rpo_error *err) {
+  int64_t count = 0, leaves = 1;
+  rpo_hist_node root;
+  rpo_status status = RPO_OK;
+  memset(&root, 0, sizeof root);
+  RPO_TRY(new_node(h, -1, 0, 0, (int32_t)n, &root.id, err));
+  root.end = (int32_t)n;
+  root.path = path;
+  root.total = rpo_new(h->stride, 8);
+  if (root.total == NULL) return rpo_fail_memory(err, "a tree");
+  add_total(h, &root);
+  h->total_weight = root.total[0];
+  h->min_leaf_weight = h->o.min_leaf_share * h->total_weight;
+  if (!may_split(h, &root)) {
+    release_node(h, &root, &status, err);
+    return status;
+  }
+  if (is_pooled(h, n)) {
+    status = rpo_hist_take(h, &root.sums, err);
+    if (status == RPO_OK) status = rpo_hist_build(h, h->samples, n, root.sums, err);
+  }
+  if (status == RPO_OK) {
+    status = consider(h, &count, root, err);
+  } else {
+    release_node(h, &root, &status, err);
+  }
+  while (status == RPO_OK && count > 0 && (h->o.max_leaves == 0 || leaves < h->o.max_leaves)) {
+    rpo_hist_node node = pop(h, &count);
+    leaves++;
+    status = split(h, &count, &node, err);
+    release_node(h, &node, &status, err);
+  }
+  while (count > 0) release_node(h, &h->waiting[--count], &status, err);
+  return status;
+}
+
+/* Impurities, children before their parents: those of leaves from their rows. */
+static rpo_status note_impurities(rpo_hist *h, rpo_error *err) {
+  int64_t const m = h->m, each = 2 * m + 1; /* weight, sums, squares */
+  double *const of = rpo_new_zero(h->n_nodes * each, 8);
+  if (of == NULL) return rpo_fail_memory(err, "a tree");
+  for (int64_t i = h->n_nodes - 1; i >= 0; i--) {
+    rpo_node *const node = &h->nodes[i];
+    double *const at = of + i * each;
+    for (int32_t s = node->start; node->feature < 0 && s < node->end; s++) {
+      const double *const stat = h->stat + (int64_t)h->samples[s] * h->stride;
+      at[0] += stat[0];
+      for (int64_t c = 1; c <= m; c++) {
+        at[c] += stat[c];
+        at[m + c] += stat[c] * stat[c] / stat[0];
+      }
+    }
+    double impurity = 0.0;
+    for (int64_t c = 1; c <= m; c++) impurity += at[m + c] - at[c] * at[c] / at[0];
+    impurity *= h->unit / h->weight_unit * h->unit / h->weight_unit / at[0];
+    node->impurity = impurity > 0.0 ? impurity : 0.0;
+    double *const parent = of + (int64_t)node->parent * each;
+    for (int64_t c = 0; c < each && node->parent >= 0; c++) parent[c] += at[c];
+  }
+  rpo_delete(of);
+  return RPO_OK;
+}
+
+rpo_status rpo_hist_run(rpo_hist *h, const int32_t *rows, int64_t n, const double *weight,
+                        uint64_t name, const rpo_control *control, rpo_tree *out, rpo_error *err) {
+  RPO_TRY(rpo_hist_threads(h, control, err));
+  memcpy(h->samples, rows, (size_t)n * 4);
+  h->n_nodes = 0;
+  RPO_TRY(grow(h, n, rpo_mix(name), err));
+  RPO_TRY(note_impurities(h, err));
+  return rpo_tree_from_nodes(h->nodes, h->n_nodes, h->samples, n, weight, out, err);
+}
