@@ -31,7 +31,7 @@ TUNED = {
     "delicious": {"learning_rate": 0.05, "max_depth": 8, "max_features": None, "compact": False},
     "bibtex": {"learning_rate": 0.05, "max_features": None, "min_samples_leaf": 3},
     "scene": {"learning_rate": 0.03, "max_depth": 5},
-    "yeast": {"learning_rate": 0.03, "max_depth": 5},
+    "yeast": {"learning_rate": 0.01, "max_depth": 8, "max_features": 10, "min_samples_leaf": 5},
 }
 FLOORS = {
     "delicious": (20, 0.405),
