@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
-from pyrpo._native import Matrix
+from pyrpo._native_call import Matrix
 
 
 def check_X(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -36,6 +36,24 @@ def check_structure(a: Any, name: str) -> None:
             a.check_format(full_check=True)
         except ValueError as error:
             raise ValueError(f"{name} is no valid sparse matrix: {error}") from error
+
+
+def check_y_given(estimator: Any, y: Any) -> None:
+    """Refuse a fit without y, in scikit-learn's words."""
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
+            "is None"
+        )
+
+
+def check_same_rows(X: Any, Y: Any) -> None:
+    """Refuse X and y of different lengths, in scikit-learn's words."""
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"X has {X.shape[0]}, y has {Y.shape[0]}"
+        )
 
 
 def canonical(a: Any) -> Any:
