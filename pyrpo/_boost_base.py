@@ -211,7 +211,8 @@ class BaseBoosting(Fitted):
         """Rows that are watched, not trained on: given ones, or a share drawn by row."""
         if eval_set is not None:
             if not isinstance(eval_set, tuple | list) or len(eval_set) not in (2, 3):
-                raise ValueError("eval_set must be (X, y) or (X, y, sample_weight)")
+                found = len(eval_set) if isinstance(eval_set, tuple | list) else type(eval_set)
+                raise ValueError(f"eval_set must be (X, y) or (X, y, sample_weight), got {found!r}")
             other = check_X(self, eval_set[0], reset=False)
             more = self._read_y(eval_set[1], (*eval_set, None)[2], reset=False)
             if more.rows != other.shape[0] or more.outputs != data.outputs:
@@ -231,11 +232,20 @@ class BaseBoosting(Fitted):
 
     # ---- reading out ----
 
+    def _scores(self, X: Any) -> np.ndarray:
+        return self._call("predict", X)
+
     def _staged(self, X: Any) -> Iterator[np.ndarray]:
+        """Scores after each round: one array, changed by the next."""
         check_is_fitted(self)
-        X, model = check_X(self, X, reset=False), self._model
-        learnt = isinstance(model, LearnerModel)
-        for scores in model.staged(X) if learnt else staged_scores(model, X, self.n_jobs):
+        X = check_X(self, X, reset=False)
+        if isinstance(self._model, LearnerModel):
+            return self._model.staged(X)
+        return staged_scores(self._model, X, self.n_jobs)
+
+    def _staged_values(self, X: Any) -> Iterator[np.ndarray]:
+        """Outputs or probabilities after each round."""
+        for scores in self._staged(X):
             yield self._shaped(scores.astype(np.float64))
 
     def _decide(self, values: np.ndarray) -> np.ndarray:
@@ -253,7 +263,7 @@ class BaseBoosting(Fitted):
         ------
         y : ndarray of the shape of `predict`
         """
-        for values in self._staged(X):
+        for values in self._staged_values(X):
             yield self._decide(values)
 
     def weights(self, X, X_fit, sample_weight=None) -> np.ndarray | FactoredWeights:

@@ -203,7 +203,7 @@ class GradientBoostingClassifier(Classifier, BaseBoosting):
         -------
         scores : ndarray of shape (n_samples,) of two classes, else (n_samples, n_outputs)
         """
-        scores = self._call("predict", X)
+        scores = self._scores(X)
         return scores.ravel() if not self._indicator and scores.shape[1] == 1 else scores
 
     def _shaped(self, scores: np.ndarray) -> np.ndarray:
@@ -223,7 +223,7 @@ class GradientBoostingClassifier(Classifier, BaseBoosting):
         ------
         p : ndarray of the shape of `predict_proba`
         """
-        yield from self._staged(X)
+        yield from self._staged_values(X)
 
     def _best(self, X, k):
         if self._link == "logistic" and self._indicator:
