@@ -20,7 +20,7 @@ from pyrpo._fitted import Fitted
 from pyrpo._inputs import check_same_rows, check_X, check_y_given
 from pyrpo._native import Features, Projection
 from pyrpo._native_boost import LEAVES, LOSSES, Boost, staged_scores
-from pyrpo._options import bin_count, count, feature_count, number, switch
+from pyrpo._options import bin_count, check_shared, count, feature_count, number, switch
 from pyrpo.projection import resolve_projection
 
 _LEAST_GAIN = 0.02  # of loss, in a leaf's step of one output: less is left out of compact models
@@ -105,8 +105,7 @@ class BaseBoosting(Fitted):
         """Check every parameter; the library's options."""
         n = data.rows
         loss = self._loss_name(data)
-        if self.strategy not in ("joint", "single_target"):
-            raise ValueError(f"strategy must be 'joint' or 'single_target', got {self.strategy!r}")
+        check_shared(self)
         alone = self.projection is None or self.strategy == "single_target"
         relabel = switch(self.relabel, "relabel") or alone
         if self.base_estimator is not None:
@@ -115,11 +114,8 @@ class BaseBoosting(Fitted):
         leaf = ("newton" if newton else "mean") if self.leaf == "auto" else self.leaf
         if leaf not in LEAVES:
             raise ValueError(f"leaf must be 'auto', 'newton' or 'mean', got {self.leaf!r}")
-        number(self.n_estimators, "n_estimators", 1, 10**9, whole=True)
         if self.max_time is not None:
             number(self.max_time, "max_time", 0.0)
-        if self.n_jobs is not None and not number(self.n_jobs, "n_jobs", -np.inf, whole=True):
-            raise ValueError("n_jobs must not be 0")
         options = {
             "loss": LOSSES.index(loss),
             "leaf": LEAVES.index(leaf),

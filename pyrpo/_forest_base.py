@@ -17,7 +17,7 @@ from pyrpo._growth import Growth, SingleTargets
 from pyrpo._inputs import Outputs
 from pyrpo._native import Model
 from pyrpo._note import KEPT
-from pyrpo._options import count, number
+from pyrpo._options import check_shared, count
 from pyrpo.metrics import label_ranking_average_precision
 from pyrpo.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -57,13 +57,12 @@ class BaseForest(ChoosesItself, BaseTrees):
     _tree_class: type
 
     def _ensemble_options(self, outputs):
+        check_shared(self)
         options = {
-            "n_trees": number(self.n_estimators, "n_estimators", 1, 10**9, whole=True),
+            "n_trees": self.n_estimators,
             "bootstrap": int(bool(self.bootstrap)),
             "random_cut": int(self._random_cut),
         }
-        if self.n_jobs is not None and not number(self.n_jobs, "n_jobs", -np.inf, whole=True):
-            raise ValueError("n_jobs must not be 0")
         if self.leaf_rows not in ("sample", "all"):
             raise ValueError(f"leaf_rows must be 'sample' or 'all', got {self.leaf_rows!r}")
         n, weight = outputs.Y.shape[0], outputs.weight
@@ -76,8 +75,6 @@ class BaseForest(ChoosesItself, BaseTrees):
             draws = n if self.max_samples is None else self.max_samples
             options["max_samples"] = count(draws, total, "max_samples")
         self._check_growth(outputs)
-        if self.strategy not in ("joint", "single_target"):
-            raise ValueError(f"strategy must be 'joint' or 'single_target', got {self.strategy!r}")
         if self._is_single(outputs.Y.shape[1]):
             self._check_single(outputs)
         return options

@@ -6,7 +6,6 @@ Everything above works with numpy arrays, scipy matrices and what is made here: 
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from pyrpo._native_call import (
     lib,
     new_options,
 )
+from pyrpo._options import number
 
 _TREE_FIELDS = (
     ("left", "int64_t", np.int64),
@@ -259,9 +259,7 @@ class Model:
 
     def predict_topk(self, X: Any, k: int, n_jobs: int | None = None):
         """The k best outputs of each row and their scores."""
-        view, k = Matrix(X), operator.index(k)
-        if not 1 <= k <= self.n_outputs:
-            raise ValueError(f"k must be between 1 and the {self.n_outputs} outputs, got {k}")
+        view, k = Matrix(X), int(number(k, "k", 1, self.n_outputs, whole=True))
         index, score = np.empty((X.shape[0], k), dtype=np.int64), np.empty((X.shape[0], k))
         with control(n_jobs) as c:
             check(
