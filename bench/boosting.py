@@ -11,18 +11,15 @@ says so; each row runs in a process of its own.
 
 from __future__ import annotations
 
-import argparse
-import datetime
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
-ROOT = Path(__file__).resolve().parent.parent
-THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+import rows
+from rows import ROOT
+
 SEED = 0
 Row = dict[str, object]
 
@@ -352,23 +349,16 @@ ROWS: dict[str, Callable[[Path], Row]] = {
 }
 
 
-def _one(name: str, folder: Path) -> None:
-    """Run a row in this process."""
-    sys.path.insert(0, str(ROOT / "bench"))
-    from machine import pin
-
-    pin(2 if "two threads" in name else 1)
-    print(json.dumps(ROWS[name](folder)))
+def _threads(name: str) -> int:
+    return 2 if "two threads" in name else 1
 
 
 def _run(name: str, folder: Path) -> Row | None:
-    limits = dict.fromkeys(THREAD_LIMITS, "2" if "two threads" in name else "1")
-    command = [sys.executable, __file__, "--data", str(folder), "--row", name]
-    done = subprocess.run(command, env=os.environ | limits, capture_output=True, text=True)
-    if done.returncode != 0:
-        print(f"  failed: {done.stderr.strip().splitlines()[-1:]}")
+    try:
+        return rows.run_child(__file__, ["--data", str(folder), "--child", name], _threads(name))
+    except RuntimeError as error:
+        print(f"  failed: {error}")
         return None
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def _text(value: object) -> str:
@@ -376,15 +366,10 @@ def _text(value: object) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--row", help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/boosting.json")
-    options = parser.parse_args()
-    if options.row:
-        _one(options.row, options.data)
+    options = rows.parser(__doc__, "boosting").parse_args()
+    if options.child:
+        rows.pin(options.child, _threads(options.child))
+        print(json.dumps(ROWS[options.child](options.data)))
         return
     if options.list:
         print("\n".join(ROWS))
@@ -392,12 +377,11 @@ def main() -> None:
     if not options.data.is_dir():
         print(f"{options.data} is not there: nothing to measure")
         return
-    sys.path.insert(0, str(ROOT / "bench"))
     from machine import describe
 
     kept = json.loads(options.out.read_text()) if options.out.exists() else {"rows": {}}
     for name in ROWS:
-        if options.only not in name:
+        if not rows.is_wanted(name, options.only):
             continue
         print(f"{name}\n  {ROWS[name].__doc__}", flush=True)
         row = _run(name, options.data)
@@ -406,9 +390,8 @@ def main() -> None:
         for key, value in row.items():
             print(f"  {key:45s} {_text(value)}", flush=True)
         kept["rows"][name] = row
-        kept |= {"date": str(datetime.date.today()), "machine": describe()}
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(kept, indent=1) + "\n")
+        kept |= {"date": rows.today(), "machine": describe()}
+        rows.keep(options.out, kept)
 
 
 if __name__ == "__main__":

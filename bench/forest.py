@@ -13,11 +13,8 @@ trees from the few that are named; short fits are repeated, the median counts.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import os
 import pickle
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -25,10 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 
-ROOT = Path(__file__).resolve().parent.parent
+import rows
+from rows import ROOT
+
 TREES = 100
 SEED = 0
-THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 # ---- what a measurement gives -------------------------------------------------------------------
@@ -272,18 +270,18 @@ def hot_loop(kind: str, per_visit: Callable, **parameters):
         forest = our_forest(kind, trees, **parameters)
         (time,) = median_seconds([lambda: forest.fit(problem.X, problem.Y)], 1 if quick else 3)
         n, p = problem.X.shape
-        rows = smaller = nodes = 0
+        visited = smaller = nodes = 0
         for i in range(0, trees, 5):  # every fifth tree; their sums vary by a percent
             tree = forest.estimators_[i].tree_
             inner = np.flatnonzero(tree.children_left >= 0)
             count = tree.n_node_samples
-            rows += 5 * count[inner].sum()
+            visited += 5 * count[inner].sum()
             children = count[tree.children_left[inner]], count[tree.children_right[inner]]
             smaller += 5 * np.minimum(*children).sum()
             nodes += 5 * len(inner)
         drawn = int(p**0.5)
         full = problem.X.nnz / (n * p) if sparse.issparse(problem.X) else 1.0
-        visits, entries = rows * drawn, rows * drawn * full
+        visits, entries = visited * drawn, visited * drawn * full
         updates = entries * per_visit(problem)
         peak = machine.limits()
         floor = updates / (peak["additions 1e9/s"] * 1e9)
@@ -404,14 +402,8 @@ ROWS = [
 # ---- running: one process a row -----------------------------------------------------------------
 
 
-def run_child(arguments: list[str], threads: int = 1) -> str:
-    """Run this script with other arguments and few threads; returns its last line."""
-    limits = dict.fromkeys(THREAD_LIMITS, str(threads))
-    command = [sys.executable, __file__, *arguments]
-    run = subprocess.run(command, env=os.environ | limits, stdout=subprocess.PIPE, text=True)
-    if run.returncode != 0:
-        raise RuntimeError(f"{' '.join(arguments)}: exit code {run.returncode}")
-    return run.stdout.strip().rpartition("\n")[2]
+def run_child(arguments: list[str], threads: int = 1):
+    return rows.run_child(__file__, arguments, threads)
 
 
 def child(arguments: argparse.Namespace) -> None:
@@ -426,8 +418,7 @@ def child(arguments: argparse.Namespace) -> None:
         problems.save(problems.read(name, arguments.data), arguments.cache)
     else:
         row = next(row for row in ROWS if row.name == arguments.child)
-        if machine.pin(row.threads) < row.threads:
-            raise SystemExit(f"{row.name} needs {row.threads} cores")
+        rows.pin(row.name, row.threads)
         result = row.measure(problems.load(arguments.cache), arguments.quick)
         print(json.dumps(vars(result), default=float))
 
@@ -435,7 +426,7 @@ def child(arguments: argparse.Namespace) -> None:
 def run_row(row: Row, cache: Path, quick: bool) -> dict:
     """Measure one row and print it."""
     arguments = ["--child", row.name, "--cache", str(cache), *(["--quick"] if quick else [])]
-    outcome = json.loads(run_child(arguments, row.threads))
+    outcome = run_child(arguments, row.threads)
     reached = row.reached(outcome["value"])
     texts = {
         "ratio": row.value_text(outcome["value"]),
@@ -449,17 +440,14 @@ def run_row(row: Row, cache: Path, quick: bool) -> dict:
     for note in outcome["notes"]:
         print(f"    - {note}")
     sys.stdout.flush()
-    date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    about = {"name": row.name, "work": row.work, "against": row.against, "date": date}
+    about = {"name": row.name, "work": row.work, "against": row.against, "date": rows.today()}
     return about | outcome | texts | {"quick": quick}
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure the rows that are wanted and can be."""
-    wanted = [
-        row for row in ROWS if not arguments.only or any(w in row.name for w in arguments.only)
-    ]
-    about = json.loads(run_child(["--child", "machine"]))
+    wanted = [row for row in ROWS if rows.is_wanted(row.name, arguments.only)]
+    about = run_child(["--child", "machine"])
     print(", ".join(f"{key} {value}" for key, value in about.items()), flush=True)
     kept = json.loads(arguments.out.read_text())["rows"] if _merging(arguments) else []
     results = {row["name"]: row for row in kept}
@@ -493,11 +481,8 @@ def prepare(name: str, data: Path, cache: Path) -> bool:
 
 def write(path: Path, about: dict, results: dict) -> None:
     """Keep the results, in the order of the table."""
-    rows = [results[row.name] for row in ROWS if row.name in results]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(
-        json.dumps({"machine": about, "rows": rows}, indent=1, ensure_ascii=False) + "\n"
-    )
+    kept = [results[row.name] for row in ROWS if row.name in results]
+    rows.keep(path, {"machine": about, "rows": kept})
 
 
 # ---- README -------------------------------------------------------------------------------------
@@ -537,17 +522,9 @@ def update_readme(path: Path, results: dict) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    folder = os.environ.get("PYRPO_DATA", ROOT.parent / "shared" / "data")
-    parser.add_argument("--data", type=Path, default=Path(folder), help="folder of the data files")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="rows whose name contains NAME")
+    parser = rows.parser(__doc__, "forest")
     parser.add_argument("--quick", action="store_true", help="fewer trees of the peer, one repeat")
-    parser.add_argument("--list", action="store_true", help="print the rows' names")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results" / "forest.json")
     parser.add_argument("--update-readme", action="store_true", help="no run, only the table")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--cache", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:

@@ -89,14 +89,3 @@ class Progress:
     def close(self) -> None:
         if self.live:
             print(file=sys.stderr)
-
-
-def command(parser: Any, limits: Any) -> str:
-    """What was asked for, without the places of files."""
-    words = [parser.prog]
-    for name, value in vars(limits).items():
-        if value != parser.get_default(name) and name not in ("data", "results", "out"):
-            values = value if isinstance(value, list) else [] if value is True else [value]
-            words.append(f"--{name.replace('_', '-')}")
-            words += [f"{v:g}" if isinstance(v, float) else str(v) for v in values]
-    return " ".join(words)

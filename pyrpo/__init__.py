@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyrpo import _native, _note
+from pyrpo import _note
+from pyrpo._native import Model
+from pyrpo._native_call import FormatError, version
 from pyrpo.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from pyrpo.forest import (
     ExtraTreesClassifier,
@@ -18,7 +20,7 @@ from pyrpo.tree import (
     DecisionTreeRegressor,
 )
 
-__version__ = _native.version
+__version__ = version
 
 _ESTIMATORS = {
     cls.__name__: cls
@@ -48,11 +50,11 @@ def load(path) -> Any:
     -------
     estimator : fitted estimator
     """
-    model = _native.Model.load(path)
+    model = Model.load(path)
     try:
         estimator = _note.read(model.note, _ESTIMATORS)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _native.FormatError(
+        raise FormatError(
             f"{path} holds a model, but no estimator saved by pyrpo ({error})"
         ) from error
     estimator._model = model

@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from pyrpo import _note
+from pyrpo._fitted import Fitted
 from pyrpo._growth import Growth, Setting
 from pyrpo._inputs import (
     Outputs,
+    check_same_rows,
     check_weight,
     check_X,
+    check_y_given,
     classification_outputs,
     regression_outputs,
 )
-from pyrpo._native import Matrix, Model
+from pyrpo._native_call import Matrix
 from pyrpo._options import bin_count, check_criterion, label_threshold, tree_options
+from pyrpo._readout import Classifier, Regressor
 
 
-class BaseTrees(MultiOutputMixin, BaseEstimator):
+class BaseTrees(Fitted):
     """Trees on the library's engine; subclasses say how many and how randomised."""
 
     _criteria: tuple[str, ...] = ()
-    _indicator: bool | None = None  # of classifiers: whether y was a label indicator
-    n_jobs: int | None = None  # parameters of forests only
     shared_projection = True
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
 
     # ---- what subclasses differ in ----
 
@@ -89,19 +79,11 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit a copy, which is thrown away when anything fails: all checks first, then the work."""
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None"
-            )
+        check_y_given(self, y)
         earlier = self._forget()
         X = check_X(self, X, reset=True)
         outputs = self._read_y(y, sample_weight)
-        if outputs.Y.shape[0] != X.shape[0]:
-            raise ValueError(
-                "Found input variables with inconsistent numbers of samples: "
-                f"X has {X.shape[0]}, y has {outputs.Y.shape[0]}"
-            )
+        check_same_rows(X, outputs.Y)
         check_criterion(self, self._criteria)
         options = tree_options(self, *X.shape) | self._ensemble_options(outputs)
         options |= {
@@ -115,9 +97,10 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
         growth = self._growth(outputs)(
             options, X, bins, outputs, shared=bool(self.shared_projection), n_jobs=self.n_jobs
         )
-        with self._progress(options) as progress:
-            growth.progress = progress
+        with self._bar(growth.wanted, "tree") as growth.progress:
             self._grow(growth, earlier)
+            if growth.progress is not None:
+                growth.progress(growth.grown, growth.wanted)
         self._model = growth.result()
         self._relabel(X, growth.views[1] or growth.views[0], outputs.weight)
         self._join(earlier)
@@ -131,12 +114,6 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
         """Grow all the trees."""
         growth.grow(self._plain(growth.options), growth.wanted)
 
-    def _forget(self) -> dict[str, Any]:
-        """Drop and return what an earlier fit left."""
-        hidden = ("_model", "_tree")
-        names = [n for n in vars(self) if n in hidden or (n[-1] == "_" and n[0] != "_")]
-        return {name: self.__dict__.pop(name) for name in names}
-
     def _resume(self, earlier: dict[str, Any], options: dict[str, float]) -> bool:
         """Set the seed; False: an earlier fit has all the trees already."""
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -146,14 +123,7 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
     def _join(self, earlier: dict[str, Any]) -> None:
         """Put the new trees behind those of an earlier fit."""
 
-    def _progress(self, options: dict[str, float]):
-        raise NotImplementedError
-
     # ---- reading out ----
-
-    def _call(self, method: Callable, X: Any, *args: Any) -> Any:
-        check_is_fitted(self)
-        return method(self._model, check_X(self, X, reset=False), *args, n_jobs=self.n_jobs)
 
     def weights(self, X, X_fit=None, sample_weight=None) -> sparse.csr_array:
         """Weights of the training samples in the prediction of each row of X.
@@ -183,8 +153,8 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self._model.has_rows:
-            return self._call(Model.weights, X)
-        return self._call(Model.weights, X, self._leaf_rows(X_fit, sample_weight))
+            return self._call("weights", X)
+        return self._call("weights", X, self._leaf_rows(X_fit, sample_weight))
 
     def _leaf_rows(self, X_fit: Any, sample_weight: Any) -> Any:
         """Training samples of the leaves, found again."""
@@ -220,16 +190,6 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
         """Whether each tree's sample has weights of its own, which are not drawn again."""
         kind = getattr(self, "class_weight", None)
         return isinstance(kind, str) and kind == "balanced_subsample"
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Mean decrease in impurity of each feature; they sum to 1.
-
-        Under a projection the impurity is the projected outputs' variance; `importances` is in
-        that of the outputs themselves.
-        """
-        check_is_fitted(self)
-        return self._model.importances()
 
     def importances(self, X, y, sample_weight=None) -> np.ndarray:
         """Mean decrease in variance of the outputs `y`, projected or not; they sum to 1.
@@ -267,23 +227,8 @@ class BaseTrees(MultiOutputMixin, BaseEstimator):
                 )
         return self._model.importances_on(X, outputs.views()[0], outputs.weight, self.n_jobs)
 
-    # ---- keeping ----
 
-    def save(self, path) -> None:
-        """Write the fitted estimator to a file that `pyrpo.load` and the C library read.
-
-        Parameters
-        ----------
-        path : path-like
-            An existing file is replaced. Parameters that JSON cannot hold (random states,
-            callables) are not saved and have their default after loading; predictions do not
-            depend on them.
-        """
-        check_is_fitted(self)
-        self._model.save(path, _note.write(self))
-
-
-class TreesRegressor(RegressorMixin, BaseTrees):
+class TreesRegressor(Regressor, BaseTrees):
     """Regression: leaves hold means of the outputs."""
 
     _criteria = ("squared_error", "variance")
@@ -293,46 +238,11 @@ class TreesRegressor(RegressorMixin, BaseTrees):
         self.n_outputs_ = outputs.Y.shape[1]
         return outputs
 
-    def predict(self, X) -> np.ndarray:
-        """Mean outputs.
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            NaN means missing.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        values = self._call(Model.predict, X)
-        return values.ravel() if self._y_ndim == 1 else values
-
-    def predict_topk(self, X, k: int):
-        """The k largest outputs of each row and their values, largest first.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        k : int
-
-        Returns
-        -------
-        outputs : ndarray of int64, shape (n_samples, k)
-        values : ndarray of shape (n_samples, k)
-        """
-        return self._call(Model.predict_topk, X, k)
-
-
-class TreesClassifier(ClassifierMixin, BaseTrees):
+class TreesClassifier(Classifier, BaseTrees):
     """Classification: 1-D classes or label indicators; leaves hold their frequencies."""
 
     _criteria = ("gini",)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
 
     def _read_y(self, y, sample_weight):
         outputs, self.classes_, self._indicator = classification_outputs(
@@ -359,68 +269,3 @@ class TreesClassifier(ClassifierMixin, BaseTrees):
         """Number of classes; of each label, 2, when fitted to an indicator."""
         check_is_fitted(self)
         return [2] * self.n_outputs_ if self._indicator else len(self.classes_)
-
-    def predict_proba(self, X) -> np.ndarray:
-        """Probabilities of the classes, or of each label to be present.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            NaN means missing.
-
-        Returns
-        -------
-        p : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
-        """
-        return self._call(Model.predict, X)
-
-    def predict_log_proba(self, X) -> np.ndarray:
-        """Logarithm of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        log_p : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def predict(self, X) -> np.ndarray:
-        """Most probable class, or the labels whose probability exceeds the threshold.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or, of int64, (n_samples, n_labels)
-        """
-        return self._decide(self.predict_proba(X))
-
-    def _decide(self, p: np.ndarray) -> np.ndarray:
-        if self._indicator:
-            return (p > self.threshold_).astype(np.int64)
-        return self.classes_[p.argmax(axis=1)]
-
-    def predict_topk(self, X, k: int):
-        """The k most probable classes or labels of each row, best first, and their probabilities.
-
-        No (n_samples, n_labels) array is made.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-        k : int
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples, k)
-            Columns of the indicator, or classes.
-        p : ndarray of shape (n_samples, k)
-        """
-        index, p = self._call(Model.predict_topk, X, k)
-        return (index if self._indicator else self.classes_[index]), p

@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import type_of_target
 
 from pyrpo._inputs import (
-    canonical,
-    check_structure,
     check_weight,
+    class_codes,
+    class_columns,
+    class_weighted,
     label_indicator,
-    label_weights,
+    labels_or_classes,
+    real_outputs,
 )
 
 LARGEST = 1e20  # of outputs: sums of many, weighted, fit single precision
@@ -202,18 +201,7 @@ def _complete(Y: Any, weight: np.ndarray | None) -> BoostData:
 
 def regression_data(y: Any, sample_weight: Any) -> tuple[BoostData, int]:
     """Data of a regressor, and the number of dimensions y came in."""
-    check_structure(y, "y")
-    ndim = 2
-    if sparse.issparse(y):
-        Y = canonical(check_array(y, accept_sparse="csr", dtype=np.float64, input_name="y"))
-    else:
-        Y = check_array(
-            y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
-        )
-        ndim = Y.ndim
-        Y = Y[:, None] if ndim == 1 else Y
-        if np.isnan(Y).all():
-            raise ValueError("Input y contains NaN only")
+    Y, ndim = real_outputs(y)
     values = Y.data if sparse.issparse(Y) else Y[~np.isnan(Y)]
     if abs(values).max(initial=0.0) > LARGEST:
         raise ValueError(
@@ -223,51 +211,28 @@ def regression_data(y: Any, sample_weight: Any) -> tuple[BoostData, int]:
     return _complete(Y, check_weight(sample_weight, *Y.shape)), ndim
 
 
-def _class_columns(y: Any, known: np.ndarray | None):
-    """1-D classes as a CSR indicator."""
-    y = column_or_1d(y, warn=True)
-    check_array(y, ensure_2d=False, dtype=None, input_name="y")
-    kind = type_of_target(y, input_name="y")
-    if kind not in ("binary", "multiclass"):
-        raise ValueError(f"Unknown label type: {kind}. y must hold classes or be a label indicator")
-    classes, codes = np.unique(y, return_inverse=True)
-    if known is not None:
-        where = np.searchsorted(known, classes)
-        if (where == len(known)).any() or (
-            known[np.minimum(where, len(known) - 1)] != classes
-        ).any():
-            raise ValueError("eval_set: y holds classes that the training y does not")
-        classes, codes = known, where[codes]
-    starts = np.arange(len(y) + 1, dtype=np.int32)
-    ones = np.ones(len(y), dtype=np.float32)
-    Y = sparse.csr_array((ones, codes.astype(np.int32), starts), shape=(len(y), len(classes)))
-    return Y, classes, y
+def _known_codes(classes: np.ndarray, codes: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Numbers among the classes that are known."""
+    where = np.searchsorted(known, classes)
+    if (where == len(known)).any() or (known[np.minimum(where, len(known) - 1)] != classes).any():
+        raise ValueError("eval_set: y holds classes that the training y does not")
+    return where[codes]
 
 
 def classification_data(
     y: Any, sample_weight: Any, class_weight: Any, known: np.ndarray | None
 ) -> tuple[BoostData, np.ndarray, bool]:
     """Data of a classifier, its classes, and whether y was a label indicator."""
-    if isinstance(y, list | tuple):
-        y = np.asarray(y)
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    indicator = sparse.issparse(y) or (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1)
+    y, indicator = labels_or_classes(y)
     if indicator:
         Y = label_indicator(y)
         classes = np.arange(Y.shape[1])
-        weight = check_weight(sample_weight, *Y.shape)
     else:
-        Y, classes, y = _class_columns(y, known)
-        weight = check_weight(sample_weight, Y.shape[0], 1)
-        weight = None if weight is None else weight.ravel()
-    if class_weight is not None:
-        if indicator:
-            rows = label_weights(class_weight, Y if sparse.issparse(Y) else np.nan_to_num(Y))
-        else:
-            rows = compute_sample_weight(class_weight, y)
-        by_entry = weight is not None and weight.ndim == 2
-        weight = rows if weight is None else weight * (rows[:, None] if by_entry else rows)
+        y, classes, codes = class_codes(y)
+        if known is not None:
+            classes, codes = known, _known_codes(classes, codes, known)
+        Y = class_columns(codes, len(classes), np.float32)
+    weight = class_weighted(class_weight, sample_weight, Y, None if indicator else y)
     data = _complete(Y, weight)
     data.classes = not indicator
     return data, classes, indicator

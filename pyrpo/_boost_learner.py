@@ -11,6 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from pyrpo._native import Features
 from pyrpo._native_boost import Boost
+from pyrpo._options import number
 
 
 def check_learner(learner: Any, estimator: Any) -> None:
@@ -102,8 +103,7 @@ class LearnerModel:
 
     def predict_topk(self, X: Any, k: int, n_jobs: int | None = None):
         """The k largest scores of each row."""
-        if not 1 <= k <= self.n_outputs:
-            raise ValueError(f"k must be between 1 and {self.n_outputs}, got {k}")
+        number(k, "k", 1, self.n_outputs, whole=True)
         scores = self.predict(X)
         index = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return index, np.take_along_axis(scores, index, axis=1)

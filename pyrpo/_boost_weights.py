@@ -14,8 +14,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
-from pyrpo._native import Model, Projection, threads
-from pyrpo._native_boost import model_steps, round_rows
+from pyrpo._boost_data import BoostData
+from pyrpo._inputs import check_weight, check_X
+from pyrpo._native import Model, Projection
+from pyrpo._native_boost import LEAVES, model_steps, round_rows
+from pyrpo._native_call import threads
 
 _NUMBERS = 2**20  # of a block of columns: it stays in cache while all rounds pass
 
@@ -184,3 +187,55 @@ def factored_weights(
     phi = [replace(projection, stream=m).draw(model.n_outputs)[0] for m in range(len(rounds))]
     phi = np.array(phi).astype(np.float32).astype(np.float64)
     return FactoredWeights(start, phi, model_steps(model).astype(np.float64), rounds, rows)
+
+
+def weights_of(boosting: Any, X: Any, X_fit: Any, sample_weight: Any) -> Any:
+    """Weights of the training rows in a fitted estimator's predictions for X: see its `weights`."""
+    _check_linear(boosting)
+    X = check_X(boosting, X, reset=False)
+    X_fit = check_X(boosting, X_fit, reset=False)
+    model, n, n_jobs = boosting._model, X_fit.shape[0], boosting.n_jobs
+    weight = check_weight(sample_weight, n, 1)
+    weight = np.ones(n) if weight is None else np.ascontiguousarray(weight.ravel())
+    weight = _unwatched(boosting, weight, model.n_rows)
+    subsample = float(boosting.subsample)
+    rounds = find_rounds(model, X_fit, X, weight, subsample, boosting._seed, n_jobs)
+    start, data = weight / weight.sum(), BoostData(np.broadcast_to(0.0, (n, model.n_outputs)))
+    options = boosting._options(data, X.shape[1])
+    if options["relabel"]:
+        l2 = options["l2"] if options["leaf"] == LEAVES.index("newton") else 0.0
+        return dense_weights(rounds, start, options["learning_rate"], l2, X.shape[0], n_jobs)
+    projection = replace(boosting._projection(data), seed=boosting._seed)
+    return factored_weights(model, rounds, start, projection, X.shape[0])
+
+
+def _check_linear(boosting: Any) -> None:
+    """Refuse models that are not weights times outputs."""
+    if boosting.loss != "squared":
+        raise ValueError(
+            f"weights: with loss={boosting.loss!r} predictions are not linear in the outputs; "
+            "loss='squared' is needed"
+        )
+    if boosting.base_estimator is not None:
+        raise ValueError("weights: base_estimator has no leaves; our trees are needed")
+    if boosting.strategy == "single_target" and boosting._model.n_outputs > 1:
+        raise ValueError("weights: strategy='single_target' has other weights for each output")
+    named = boosting.projection if isinstance(boosting.projection, str) else None
+    if named in ("top", "norm-sampling") and not boosting.relabel:
+        raise ValueError(f"weights: projection={named!r} with relabel=False depends on the outputs")
+
+
+def _unwatched(boosting: Any, weight: np.ndarray, rows: int) -> np.ndarray:
+    """The weights with zeros for the rows that early stopping held out of this model."""
+    stopped = bool(boosting.early_stopping) and rows == len(weight)  # else a set was given
+    if not stopped or (boosting.refit and not boosting.warm_start):
+        return weight
+    if getattr(boosting, "_indicator", True) is False and len(boosting.classes_) > 2:
+        raise ValueError(
+            "weights: rows were held out by class; use refit=True or early_stopping=False"
+        )
+    data = BoostData(np.broadcast_to(0.0, (len(weight), 1)), weight)
+    held = data.choose(np.random.default_rng(boosting._seed), boosting.validation_fraction)
+    weight = weight.copy()
+    weight[held] = 0.0
+    return weight

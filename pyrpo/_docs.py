@@ -194,15 +194,58 @@ BOOSTING: dict[str, tuple[str, str]] = {
 }
 
 
+# Fitted attributes; each class names its own in ``_attributes``.
+ATTRIBUTES: dict[str, tuple[str, str]] = {
+    "n_features_in_": ("int", ""),
+    "n_outputs_": ("int", ""),
+    "feature_importances_": ("ndarray of shape (n_features_in_,)", ""),
+    "classes_": ("ndarray", "Classes, or the labels' numbers."),
+    "threshold_": ("float or ndarray of shape (n_labels,)", "The parameter, checked or tuned."),
+    "tree_": ("object", "The tree's arrays, by scikit-learn's names."),
+    "estimators_": ("sequence of single-tree estimators", ""),
+    "tuning_": ("Tuning", 'What a race between settings tried, where a parameter is "auto".'),
+    "convergence_": ("Convergence", "With ``max_time`` or ``target_score``."),
+    "oob_score_": ("float", ""),
+    "oob_prediction_": ("ndarray of the shape of y", ""),
+    "oob_decision_function_": ("ndarray of shape (n_samples, n_classes or n_labels)", ""),
+    "n_estimators_": ("int", "Rounds of the model."),
+    "train_score_": (
+        "ndarray of shape (n_rounds,)",
+        "Mean loss of the round's sample before each round; of large ones, of one row in 16.",
+    ),
+    "validation_score_": (
+        "ndarray of shape (n_rounds + 1,)",
+        "Mean loss of the rows held out, from before the first round.",
+    ),
+    "steps_": (
+        "ndarray of float32, shape (n_estimators_, n_outputs_)",
+        "With `base_estimator`: what each output takes of them, learning rate included.",
+    ),
+}
+
+# Of boosting, where it differs.
+BOOSTING_ATTRIBUTES: dict[str, tuple[str, str]] = {
+    "estimators_": ("list of regressors", "With `base_estimator`: one a round."),
+}
+
+
 def documented(cls: type) -> type:
-    """Write the section on parameters out of the constructor's signature."""
-    known = PARAMETERS | (BOOSTING if "Boosting" in cls.__name__ else {})
-    lines = []
+    """Write the sections on parameters and attributes: by the constructor, by ``_attributes``."""
+    boosting = "Boosting" in cls.__name__
+    known = PARAMETERS | (BOOSTING if boosting else {})
+    parameters = []
     for name, parameter in list(inspect.signature(cls.__init__).parameters.items())[1:]:
         kind, text = known[name]
         default = repr(parameter.default).replace("'", '"')
-        lines += [f"{name} : {kind}, default={default}", indent(text, "    ")]
-    cls.__doc__ = cls.__doc__.replace("    {parameters}", indent("\n".join(lines), "    "))
+        parameters += [f"{name} : {kind}, default={default}", indent(text, "    ")]
+    known = ATTRIBUTES | (BOOSTING_ATTRIBUTES if boosting else {})
+    attributes = []
+    for base in reversed(cls.__mro__):
+        for name in vars(base).get("_attributes", ()):
+            kind, text = known[name]
+            attributes += [f"{name} : {kind}", *([indent(text, "    ")] if text else [])]
+    for section, lines in (("{parameters}", parameters), ("{attributes}", attributes)):
+        cls.__doc__ = cls.__doc__.replace(f"    {section}", indent("\n".join(lines), "    "))
     return cls
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from pyrpo._inputs import Outputs
-from pyrpo._native import Features, Matrix, Model
+from pyrpo._native import Features, Model
+from pyrpo._native_call import Matrix
 from pyrpo.projection import resolve_projection
 
 ROWS = 2000  # scored at most

@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
-from pyrpo._native import Matrix
+from pyrpo._native_call import Matrix
 
 
 def check_X(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -36,6 +36,24 @@ def check_structure(a: Any, name: str) -> None:
             a.check_format(full_check=True)
         except ValueError as error:
             raise ValueError(f"{name} is no valid sparse matrix: {error}") from error
+
+
+def check_y_given(estimator: Any, y: Any) -> None:
+    """Refuse a fit without y, in scikit-learn's words."""
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
+            "is None"
+        )
+
+
+def check_same_rows(X: Any, Y: Any) -> None:
+    """Refuse X and y of different lengths, in scikit-learn's words."""
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"X has {X.shape[0]}, y has {Y.shape[0]}"
+        )
 
 
 def canonical(a: Any) -> Any:
@@ -153,20 +171,22 @@ def _ratio(outputs: Outputs, Y: np.ndarray, weight: np.ndarray | None) -> None:
     outputs.fallback, outputs.weight = mean, row
 
 
-def regression_outputs(y: Any, sample_weight: Any, scale_kind: Any) -> tuple[Outputs, int]:
-    """Outputs of a regressor, and the number of dimensions y came in."""
+def real_outputs(y: Any) -> tuple[Any, int]:
+    """Real-valued y as CSR or as an array of columns, and the number of dimensions y came in."""
     check_structure(y, "y")
     if sparse.issparse(y):
-        Y = canonical(check_array(y, accept_sparse="csr", dtype=np.float64, input_name="y"))
-        n_dims = 2
-    else:
-        Y = check_array(
-            y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
-        )
-        n_dims = Y.ndim
-        Y = Y[:, None] if n_dims == 1 else Y
-        if np.isnan(Y).all():
-            raise ValueError("Input y contains NaN only")
+        return canonical(check_array(y, accept_sparse="csr", dtype=np.float64, input_name="y")), 2
+    Y = check_array(
+        y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
+    )
+    if np.isnan(Y).all():
+        raise ValueError("Input y contains NaN only")
+    return (Y[:, None] if Y.ndim == 1 else Y), Y.ndim
+
+
+def regression_outputs(y: Any, sample_weight: Any, scale_kind: Any) -> tuple[Outputs, int]:
+    """Outputs of a regressor, and the number of dimensions y came in."""
+    Y, n_dims = real_outputs(y)
     weight = check_weight(sample_weight, *Y.shape)
     return _complete(Outputs(Y, 1.0 / Y.shape[1]), weight, scale_kind), n_dims
 
@@ -237,39 +257,60 @@ def label_weights(class_weight: Any, Y: Any) -> np.ndarray:
     return weight
 
 
-def classification_outputs(y: Any, sample_weight: Any, class_weight: Any, scale_kind: Any):
-    """Outputs of a classifier, its classes, and whether y was a label indicator."""
+def labels_or_classes(y: Any) -> tuple[Any, bool]:
+    """Y as scipy or numpy hold it, and whether it is a label indicator."""
     if isinstance(y, list | tuple):
         y = np.asarray(y)
     if hasattr(y, "to_numpy"):
         y = y.to_numpy()
-    indicator = sparse.issparse(y) or (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1)
+    return y, sparse.issparse(y) or (getattr(y, "ndim", 1) == 2 and y.shape[1] > 1)
+
+
+def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """1-D classes, their different values, and the number of each row's."""
+    y = column_or_1d(y, warn=True)
+    check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    kind = type_of_target(y, input_name="y")
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(f"Unknown label type: {kind}. y must hold classes or be a label indicator")
+    return y, *np.unique(y, return_inverse=True)
+
+
+def class_columns(codes: np.ndarray, n_classes: int, dtype: Any) -> sparse.csr_array:
+    """CSR indicator of classes."""
+    starts = np.arange(len(codes) + 1, dtype=np.int32)
+    ones = np.ones(len(codes), dtype=dtype)
+    return sparse.csr_array((ones, codes.astype(np.int32), starts), shape=(len(codes), n_classes))
+
+
+def class_weighted(
+    class_weight: Any, sample_weight: Any, Y: Any, classes: np.ndarray | None
+) -> np.ndarray | None:
+    """Weights times those of the 1-D classes or, where these are None, of Y's labels."""
+    weight = check_weight(sample_weight, Y.shape[0], Y.shape[1] if classes is None else 1)
+    if classes is not None and weight is not None:
+        weight = weight.ravel()
+    if class_weight is None:
+        return weight
+    if classes is None:
+        rows = label_weights(class_weight, Y if sparse.issparse(Y) else np.nan_to_num(Y))
+    else:
+        rows = compute_sample_weight(class_weight, classes)
+    if weight is None:
+        return rows
+    return weight * (rows[:, None] if weight.ndim == 2 else rows)
+
+
+def classification_outputs(y: Any, sample_weight: Any, class_weight: Any, scale_kind: Any):
+    """Outputs of a classifier, its classes, and whether y was a label indicator."""
+    y, indicator = labels_or_classes(y)
     if indicator:
         Y = label_indicator(y)
         classes = np.arange(Y.shape[1])
     else:
-        y = column_or_1d(y, warn=True)
-        check_array(y, ensure_2d=False, dtype=None, input_name="y")
-        kind = type_of_target(y, input_name="y")
-        if kind not in ("binary", "multiclass"):
-            raise ValueError(
-                f"Unknown label type: {kind}. y must hold classes or be a label indicator"
-            )
-        classes, codes = np.unique(y, return_inverse=True)
-        starts = np.arange(len(y) + 1, dtype=np.int32)
-        Y = sparse.csr_array(
-            (np.ones(len(y)), codes.astype(np.int32), starts), shape=(len(y), len(classes))
-        )
-    weight = check_weight(sample_weight, Y.shape[0], Y.shape[1] if indicator else 1)
-    if not indicator and weight is not None:
-        weight = weight.ravel()
-    if class_weight is not None:
-        if indicator:
-            rows = label_weights(class_weight, Y if sparse.issparse(Y) else np.nan_to_num(Y))
-        else:
-            rows = compute_sample_weight(class_weight, y)
-        by_entry = weight is not None and weight.ndim == 2
-        weight = rows if weight is None else weight * (rows[:, None] if by_entry else rows)
+        y, classes, codes = class_codes(y)
+        Y = class_columns(codes, len(classes), np.float64)
+    weight = class_weighted(class_weight, sample_weight, Y, None if indicator else y)
     scale = 2.0 / Y.shape[1] if indicator else 1.0
     outputs = Outputs(Y, scale, ones=sparse.issparse(Y))
     return _complete(outputs, weight, scale_kind), classes, indicator

@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from pyrpo._native import (
-    Features,
+from pyrpo._native import Features, Model, Projection
+from pyrpo._native_call import (
     Matrix,
-    Model,
-    Projection,
-    _check,
-    _options,
-    _out,
-    _running_call,
+    check,
     control,
     ffi,
+    given,
+    into,
+    keep_exception,
     lib,
+    new_options,
 )
 
 LOSSES = ("squared", "absolute", "huber", "logistic", "exponential", "softmax", "custom")
@@ -35,7 +34,7 @@ class _Loss:
         self.loss, self.outputs = loss, outputs
 
 
-@ffi.def_extern(onerror=_running_call, error=1)
+@ffi.def_extern(onerror=keep_exception, error=1)
 def pyrpo_loss(user, count, row, f, g, h):
     """Hand a block of rows to the Python loss; what it raises cancels the call."""
     own = ffi.from_handle(user)
@@ -63,8 +62,8 @@ def round_rows(seed: int, number: int, subsample: float, weight: np.ndarray) -> 
     """Rows that a round of a run saw; weights of float64, 0 of rows that were only watched."""
     rows = np.empty(len(weight), dtype=np.int32)
     found = lib.rpo_boost_sample(
-        *(seed, number, subsample, ffi.from_buffer("double[]", weight), len(weight)),
-        ffi.from_buffer("int32_t[]", rows),
+        *(seed, number, subsample, given(weight), len(weight)),
+        into(rows),
     )
     return rows[:found]
 
@@ -76,9 +75,9 @@ def staged_scores(model: Model, X: Any, n_jobs: int | None = None) -> Iterator[n
     scores = np.tile(start.astype(np.float32), (X.shape[0], 1))
     for tree in range(model.n_trees):
         with control(n_jobs) as c:
-            _check(
+            check(
                 lib.rpo_forest_add_trees,
-                *(model.handle, view.struct, tree, tree + 1, c, _out("float", scores.ravel())),
+                *(model.handle, view.struct, tree, tree + 1, c, into(scores)),
             )
         yield scores
 
@@ -103,29 +102,20 @@ class Boost:
         self.features, self.n_outputs = features, Y.shape[1]
         self._components = Y.shape[1] if projection is None else projection.components
         data, view = ffi.new("rpo_boost_data *"), Matrix(Y)
-        keep = [view]
-
-        def pointer(array, kind, dtype):
-            if array is None:
-                return ffi.NULL
-            keep.append(np.ascontiguousarray(array, dtype=dtype))
-            return ffi.from_buffer(kind, keep[-1])
-
+        arrays = given(weight), given(watched, np.uint8), given(start)  # alive during the call
         data.Y = view.struct
-        data.weight = pointer(weight, "double[]", np.float64)
-        data.watched = pointer(watched, "uint8_t[]", np.uint8)
-        data.start = pointer(start, "double[]", np.float64)
-        if entry_weight is not None:
-            keep.append(Matrix(entry_weight))
-            data.entry_weight = keep[-1].struct
+        data.weight, data.watched, data.start = arrays
+        entries = None if entry_weight is None else Matrix(entry_weight)
+        if entries is not None:
+            data.entry_weight = entries.struct
         if loss is not None:
             self._loss = ffi.new_handle(_Loss(loss, self.n_outputs))
             data.loss, data.user = lib.pyrpo_loss, self._loss
         handle = ffi.new("rpo_boost **")
         with control(n_jobs) as c:
-            _check(
+            check(
                 lib.rpo_boost_new,
-                *(_options(options), features.handle, data),
+                *(new_options(options), features.handle, data),
                 *(ffi.NULL if projection is None else projection.struct, c, handle),
             )
         self.handle = ffi.gc(handle[0], lib.rpo_boost_free)
@@ -138,12 +128,12 @@ class Boost:
     def resume(self, model: Model, n_jobs: int | None = None) -> None:
         """Take over the rounds of a model."""
         with control(n_jobs) as c:
-            _check(lib.rpo_boost_resume, self.handle, model.handle, c)
+            check(lib.rpo_boost_resume, self.handle, model.handle, c)
 
     def run(self, rounds: int, n_jobs: int | None = None, progress=None) -> None:
         """Run more rounds."""
         with control(n_jobs, progress) as c:
-            _check(lib.rpo_boost_run, self.handle, rounds, c)
+            check(lib.rpo_boost_run, self.handle, rounds, c)
 
     def project(self, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the next round's sample and their projected negative gradients."""
@@ -151,21 +141,20 @@ class Boost:
         rows, z = np.empty(n, dtype=np.int32), np.empty((n, m))
         count = ffi.new("int64_t *")
         with control(n_jobs) as c:
-            _check(
+            check(
                 lib.rpo_boost_project,
-                *(self.handle, c, ffi.from_buffer("int32_t[]", rows), count, _out("double", z)),
+                *(self.handle, c, into(rows), count, into(z)),
             )
         return rows[: count[0]], z[: count[0]]
 
     def add(self, values: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Step along what a learner says of all rows, (rows, 1) or (rows, outputs); by output."""
-        values = np.ascontiguousarray(values, dtype=np.float32)
         step = np.empty(self.n_outputs, dtype=np.float32)
         with control(n_jobs) as c:
-            _check(
+            check(
                 lib.rpo_boost_add,
-                *(self.handle, ffi.from_buffer("float[]", values), values.shape[1], c),
-                _out("float", step),
+                *(self.handle, given(values, np.float32), values.shape[1], c),
+                into(step),
             )
         return step
 
@@ -178,25 +167,24 @@ class Boost:
     def losses(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean losses of training and of watched rows, from before the first round on."""
         train, watched = (np.empty(self.rounds + 1) for _ in range(2))
-        _check(lib.rpo_boost_losses, self.handle, _out("double", train), _out("double", watched))
+        check(lib.rpo_boost_losses, self.handle, into(train), into(watched))
         return train, watched
 
     def scores(self, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
         """Scores of some rows of the features, (rows, outputs)."""
-        rows = np.ascontiguousarray(rows, dtype=np.int32)
         out = np.empty((len(rows), self.n_outputs), dtype=np.float32)
         with control(n_jobs) as c:
-            _check(
+            check(
                 lib.rpo_boost_scores,
-                *(self.handle, ffi.from_buffer("int32_t[]", rows), len(rows), c),
-                _out("float", out.ravel()),
+                *(self.handle, given(rows, np.int32), len(rows), c),
+                into(out),
             )
         return out
 
     def model(self, rounds: int) -> Model:
         """Make the model of the first rounds."""
         pointer = ffi.new("rpo_forest **")
-        _check(lib.rpo_boost_forest, self.handle, rounds, pointer)
+        check(lib.rpo_boost_forest, self.handle, rounds, pointer)
         return Model(pointer)
 
     @staticmethod
@@ -204,10 +192,9 @@ class Boost:
         """Make one model of runs of one output each."""
         pointer = ffi.new("rpo_forest **")
         handles = ffi.new("rpo_boost *[]", [b.handle for b in boosts])
-        counts = np.asarray(rounds, dtype=np.int64)
-        _check(
+        check(
             lib.rpo_boost_join,
             *(ffi.cast("const rpo_boost * const *", handles), len(boosts)),
-            *(ffi.from_buffer("int64_t[]", counts), pointer),
+            *(given(rounds, np.int64), pointer),
         )
         return Model(pointer)

@@ -1,4 +1,4 @@
-"""The library's products of sparse and dense matrices: with `_native`, all that touches cffi."""
+"""The library's products of sparse and dense matrices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrpo._native import Matrix, _address, _check, control, ffi, lib
+from pyrpo._native_call import Matrix, address, check, control, given, lib
 
 _FUNCTIONS = {
     "product": lib.rpo_sparse_product,
@@ -30,12 +30,7 @@ def multiply(
     if 0 in A.shape or 0 in Z.shape:
         out[:] = 0
         return out
-    if weights is None:
-        pointer = ffi.NULL
-    else:
-        weights = np.ascontiguousarray(weights, dtype=np.float64)
-        pointer = ffi.from_buffer("double[]", weights)
     a, z = Matrix(A, ones=ones), Matrix(Z)
     with control(n_jobs) as c:
-        _check(_FUNCTIONS[kind], a.struct, pointer, z.struct, c, _address(out))
+        check(_FUNCTIONS[kind], a.struct, given(weights), z.struct, c, address(out))
     return out

@@ -59,6 +59,16 @@ def switch(value: Any, name: str) -> int:
     return int(value)
 
 
+def check_shared(ensemble: Any) -> None:
+    """Refuse wrong values of parameters that forests and boosting share."""
+    e = ensemble
+    number(e.n_estimators, "n_estimators", 1, 10**9, whole=True)
+    if e.n_jobs is not None and not number(e.n_jobs, "n_jobs", -np.inf, whole=True):
+        raise ValueError("n_jobs must not be 0")
+    if e.strategy not in ("joint", "single_target"):
+        raise ValueError(f"strategy must be 'joint' or 'single_target', got {e.strategy!r}")
+
+
 def check_criterion(estimator: Any, allowed: tuple[str, ...]) -> None:
     """Refuse, by name, what scikit-learn offers and this engine does not."""
     if estimator.criterion not in allowed:

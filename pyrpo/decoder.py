@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from pyrpo import _native
 from pyrpo._docs import store
 from pyrpo._inputs import canonical, check_weight
+from pyrpo._native_scores import scores_topk
 
 __all__ = ["LogisticDecoder"]
 
@@ -353,6 +353,6 @@ def top_of_blocks(
             index = S.argmax(axis=1)[:, None]
             best = np.take_along_axis(S, index, axis=1)
         else:
-            index, best, _ = _native.scores_topk(S, k, n_jobs)
+            index, best, _ = scores_topk(S, k, n_jobs)
         labels[rows], values[rows] = index, convert(S, best)
     return labels, values

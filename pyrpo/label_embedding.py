@@ -12,7 +12,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyrpo._docs import store
-from pyrpo._inputs import canonical, check_structure, check_weight, classification_outputs
+from pyrpo._inputs import (
+    canonical,
+    check_same_rows,
+    check_structure,
+    check_weight,
+    check_y_given,
+    classification_outputs,
+)
 from pyrpo._least_squares import Ridge
 from pyrpo.decoder import LogisticDecoder, blocks, top_of_blocks
 from pyrpo.embedding import Rembrandt
@@ -127,21 +134,13 @@ class LabelEmbeddingClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None"
-            )
+        check_y_given(self, y)
         X = self._read_X(X, reset=True)
         outputs, self.classes_, self._indicator = classification_outputs(y, None, None, None)
         Y = outputs.Y
         if not sparse.issparse(Y):
             raise ValueError("y: missing labels (NaN) are not supported")
-        if Y.shape[0] != X.shape[0]:
-            raise ValueError(
-                "Found input variables with inconsistent numbers of samples: "
-                f"X has {X.shape[0]}, y has {Y.shape[0]}"
-            )
+        check_same_rows(X, Y)
         weight = check_weight(sample_weight, Y.shape[0], 1)
         if weight is not None:
             rows = np.flatnonzero(weight := weight.ravel())

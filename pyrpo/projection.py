@@ -23,9 +23,9 @@ from sklearn.decomposition import PCA
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyrpo import _native
 from pyrpo._docs import store
 from pyrpo._inputs import canonical
+from pyrpo._native import Projection
 
 __all__ = [
     "AchlioptasProjection",
@@ -91,7 +91,7 @@ class _Projection(_OutputTransformer):
     def spec(self, n_samples: int, n_outputs: int, *, seed: int, shared: bool = False):
         """The library's description of this projection of `n_outputs` outputs."""
         m = resolve_components(self.n_components, n_samples, n_outputs)
-        spec = _native.Projection(components=m, seed=seed, shared=shared, **self._kind(n_outputs))
+        spec = Projection(components=m, seed=seed, shared=shared, **self._kind(n_outputs))
         spec.apply(sparse.csr_array((1, n_outputs)))  # refuses an m that the kind forbids
         return spec
 
@@ -350,4 +350,4 @@ def resolve_projection(projection: Any, n_components: Any, Y: Any, *, seed: int,
             f"outputs, got shape {matrix.shape}"
         )
     matrix = check_array(matrix, dtype=np.float64, order="C", input_name="projection")
-    return _native.Projection("matrix", len(matrix), shared=True, matrix=matrix), None
+    return Projection("matrix", len(matrix), shared=True, matrix=matrix), None

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from pyrpo._base import BaseTrees, TreesClassifier, TreesRegressor
 from pyrpo._docs import documented, store
-from pyrpo._native import Model
 from pyrpo._tree_view import Tree
 
 __all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
@@ -19,13 +16,12 @@ __all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
 class BaseTree(BaseTrees):
     """One tree on all samples."""
 
+    _attributes = ("tree_",)
+
     def _ensemble_options(self, outputs):
         if self.splitter not in ("best", "random"):
             raise ValueError(f"splitter must be 'best' or 'random', got {self.splitter!r}")
         return {"n_trees": 1, "bootstrap": 0, "random_cut": int(self.splitter == "random")}
-
-    def _progress(self, options):
-        return nullcontext()
 
     @property
     def tree_(self) -> Tree:
@@ -55,7 +51,7 @@ class BaseTree(BaseTrees):
         -------
         leaves : ndarray of int64, shape (n_samples,)
         """
-        return self._call(Model.apply, X).ravel()
+        return self._call("apply", X).ravel()
 
     def decision_path(self, X) -> sparse.csr_array:
         """Nodes each row passes.
@@ -68,7 +64,7 @@ class BaseTree(BaseTrees):
         -------
         indicator : csr_array of shape (n_samples, n_nodes)
         """
-        return self._call(Model.paths, X)[0]
+        return self._call("paths", X)[0]
 
 
 @documented
@@ -81,13 +77,7 @@ class DecisionTreeClassifier(TreesClassifier, BaseTree):
 
     Attributes
     ----------
-    tree_ : object
-        The tree's arrays, by scikit-learn's names.
-    classes_ : ndarray
-        Classes, or the labels' numbers.
-    n_features_in_ : int
-    n_outputs_ : int
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    {attributes}
     """
 
     def __init__(
@@ -126,11 +116,7 @@ class DecisionTreeRegressor(TreesRegressor, BaseTree):
 
     Attributes
     ----------
-    tree_ : object
-        The tree's arrays, by scikit-learn's names.
-    n_features_in_ : int
-    n_outputs_ : int
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    {attributes}
     """
 
     def __init__(

@@ -10,54 +10,34 @@ A run that was stopped goes on where it was.
 from __future__ import annotations
 
 import argparse
-import os
 import time
-from pathlib import Path
 
+from bench import papers
 from bench.bi2013 import page
 from bench.bi2013.runs import FOLDS, units
 from bench.joly2014.data import find
 from bench.joly2014.runs import Results
 
-ROOT = Path(__file__).resolve().parents[2]
 WANTED = ("cal500", "bibtex", "delicious")
 
 
 def arguments(given: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.bi2013",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    folder = os.environ.get("PYRPO_DATA", ROOT.parent / "shared" / "data")
+    parser = papers.Arguments("bi2013", __doc__)
     add = parser.add_argument
-    add("--data", type=Path, default=Path(folder), help="folder of the data files")
     add("--only", nargs="+", default=list(WANTED), metavar="NAME", help="these data sets")
     add("--folds", type=int, default=FOLDS, help="of the ten, how many to run")
     add("--slow", action="store_true", help="MOPLMS on hundreds of labels too")
     add("--quick", action="store_true", help="two folds of sets with fewer than 300 labels")
     add("--minutes", type=float, default=float("inf"), help="after which to stop")
-    add("--results", type=Path, help="file of the results, resumed (one JSON object a line)")
-    add("--out", type=Path, help="folder of the page")
-    add("--page-only", action="store_true", help="no run")
-    limits = parser.parse_args(given)
-    name = "bi2013-quick" if limits.quick else "bi2013"
-    limits.results = limits.results or ROOT / "build" / name / "results.jsonl"
-    limits.out = limits.out or (ROOT / "build" / name if limits.quick else ROOT / "docs" / name)
+    limits = parser.read(given)
     if limits.quick:
         limits.folds = min(limits.folds, 2)
     return limits
 
 
-def run(limits: argparse.Namespace, results: Results) -> None:
-    if not limits.data.is_dir():
-        raise SystemExit(f"--data {limits.data} is no folder")
-    options = [f"--folds {limits.folds}"] if limits.folds != FOLDS else []
-    options += ["--slow"] * limits.slow + ["--quick"] * limits.quick
-    if tuple(limits.only) != WANTED:
-        options.append(f"--only {' '.join(limits.only)}")
-    results.note(" ".join(["python -m bench.bi2013", *options]))
-    started = time.monotonic()
+def run(limits: argparse.Namespace, results: Results) -> bool:
+    """Do what is not done yet; False when the time ended first."""
+    papers.check_folder(limits)
     for source in find(limits.data, {}):
         if source.name not in limits.only or source.problem.metric != "LRAP":
             continue
@@ -68,23 +48,17 @@ def run(limits: argparse.Namespace, results: Results) -> None:
             if unit in results:
                 results.check(unit, source.problem)
                 continue
-            if time.monotonic() - started > 60 * limits.minutes:
-                print("stopped, out of time: run again to go on")
-                return
+            if time.monotonic() > limits.deadline:
+                return False
             results.add(unit, source.problem, unit.measure(source.problem))
             print(unit.key, flush=True)
+    return True
 
 
 def main(given: list[str] | None = None) -> None:
     limits = arguments(given)
     results = Results(limits.results)
-    if not limits.page_only:
-        try:
-            run(limits, results)
-        except KeyboardInterrupt:
-            print("\nstopped: run again to go on")
-    page.write(results, limits.out)
-    print(f"{len(results.records)} results; page in {limits.out}")
+    papers.go(limits, results, lambda: run(limits, results), page.write)
 
 
 if __name__ == "__main__":

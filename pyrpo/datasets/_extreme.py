@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import ceil
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch, check_random_state
 
+from ._generated import at_least_one, chunks, numbered
 from ._text import csr_rows, stack_rows
 
-_CHUNK_ITEMS = 1 << 22
 _WORDS_PER_NODE = 20
 _SIBLING = 0.5  # probability of a further label to be a sibling of the first
 
@@ -76,8 +75,7 @@ def make_xmc(
         name : str
             ``make_xmc``.
     """
-    if min(n_samples, n_features, n_labels, words) < 1:
-        raise ValueError("n_samples, n_features, n_labels and words must be at least 1")
+    at_least_one(n_samples=n_samples, n_features=n_features, n_labels=n_labels, words=words)
     if not 1 <= cardinality <= n_labels:
         raise ValueError(f"cardinality must be between 1 and {n_labels}, got {cardinality}")
     if branching < 2:
@@ -93,7 +91,7 @@ def make_xmc(
     names = rng.permutation(n_features).astype(np.int32)  # words by their rank
     vocabulary = names[_ranks(rng, (len(parents), _WORDS_PER_NODE), n_features, 0.5)]
     X_parts, Y_parts = [], []
-    for rows in _chunks(n_samples, words):
+    for rows in chunks(n_samples, words):
         Y = _draw_labels(rng, rows.stop - rows.start, popular, parents, cardinality)
         Y_parts.append(Y)
         X_parts.append(_draw_words(rng, Y, parents, vocabulary, names, words, noise, own))
@@ -108,12 +106,7 @@ def make_xmc(
 
 
 def _names(kind: str, count: int) -> list[str]:
-    return [f"{kind}_{i}" for i in range(count)] if count <= 10**6 else []
-
-
-def _chunks(n_rows: int, width: int) -> Iterator[slice]:
-    step = max(1, _CHUNK_ITEMS // width)
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+    return numbered(kind, count) if count <= 10**6 else []
 
 
 def _hierarchy(n_labels: int, branching: int) -> np.ndarray:

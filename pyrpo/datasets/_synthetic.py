@@ -1,15 +1,13 @@
 """A generated multi-label problem that looks like tagged texts."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from scipy import sparse
 from scipy.optimize import brentq
 from sklearn.utils import Bunch, check_random_state
 
+from ._generated import at_least_one, chunks, numbered
 from ._text import csr_rows, stack_rows
 
-_CHUNK_ITEMS = 1 << 22
 # With these three and the defaults, a forest of 20 trees ranks labels with an average precision
 # of 0.4 (3000 samples) to 0.5 (15000), their frequencies alone with one of 0.12.
 _WORDS_PER_LABEL = 5
@@ -62,8 +60,7 @@ def make_multilabel(
         name : str
             ``make_multilabel``.
     """
-    if min(n_samples, n_features, n_labels) < 1:
-        raise ValueError("n_samples, n_features and n_labels must be at least 1")
+    at_least_one(n_samples=n_samples, n_features=n_features, n_labels=n_labels)
     if not 1 <= cardinality <= n_labels:
         raise ValueError(f"cardinality must be between 1 and {n_labels}, got {cardinality}")
     if not 0 < density < 1:
@@ -74,15 +71,10 @@ def make_multilabel(
     return Bunch(
         X=X,
         Y=Y,
-        feature_names=[f"word_{i}" for i in range(n_features)],
-        target_names=[f"label_{i}" for i in range(n_labels)],
+        feature_names=numbered("word", n_features),
+        target_names=numbered("label", n_labels),
         name="make_multilabel",
     )
-
-
-def _chunks(n_rows: int, width: int) -> Iterator[slice]:
-    step = max(1, _CHUNK_ITEMS // width)
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
 def _draw_labels(
@@ -95,7 +87,7 @@ def _draw_labels(
     share = (cardinality - 1) / max(1, n_labels - 1)
     sizes = 1 + rng.binomial(n_labels - 1, share, size=n_samples)
     drawn = []
-    for rows in _chunks(n_samples, n_labels):
+    for rows in chunks(n_samples, n_labels):
         # The largest Gumbel-perturbed log-weights are a weighted draw without replacement.
         same_topic = sample_topic[rows, None] == label_topic
         keys = popularity + np.log(_TOPIC_BOOST) * same_topic
@@ -130,7 +122,7 @@ def _draw_words(
 
     scale = _length_for(density, intensity(slice(0, 1000)))
     parts = []
-    for rows in _chunks(n_samples, n_features):
+    for rows in chunks(n_samples, n_features):
         expected = intensity(rows)
         # A word is present if a Poisson number of occurrences is not 0.
         present = rng.random_sample(expected.shape) < -np.expm1(-scale * expected)

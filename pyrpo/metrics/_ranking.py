@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from pyrpo import _native
+from pyrpo._native_scores import scores_precision, scores_reaching
 from pyrpo.metrics._read import (
     check_choice,
     entry_rows,
@@ -53,7 +53,7 @@ def label_ranking_average_precision(
     check_choice(empty, "empty", ("one", "drop"))
     Y = read_labels_as_they_are(Y)
     weight = read_weight(sample_weight, Y.shape[0])
-    values = _native.scores_precision(read_scores(scores, Y.shape), Y, n_jobs)
+    values = scores_precision(read_scores(scores, Y.shape), Y, n_jobs)
     labelled = ~np.isnan(values)
     if empty == "one":
         values[~labelled] = 1.0
@@ -87,7 +87,7 @@ def macro_auprc(Y: Any, scores: Any, *, empty: str = "zero", n_jobs: int | None 
     check_choice(empty, "empty", ("zero", "drop"))
     Y = read_labels(Y)
     scores = read_scores(scores, Y.shape)
-    values = _native.scores_precision(scores.T, Y.T.tocsr(), n_jobs)
+    values = scores_precision(scores.T, Y.T.tocsr(), n_jobs)
     if empty == "zero":
         values[np.isnan(values)] = 0.0
     elif np.isnan(values).all():
@@ -131,7 +131,7 @@ def micro_auprc(Y: Any, scores: Any, *, thresholds: Any = None, n_jobs: int | No
             thresholds, dtype=np.float64, ensure_2d=False, input_name="thresholds"
         ).ravel()
     steps = np.unique(thresholds)
-    predicted = _native.scores_reaching(scores, steps, n_jobs)
+    predicted = scores_reaching(scores, steps, n_jobs)
     right = len(positive) - np.searchsorted(positive, steps)
     gained = right - np.append(right[1:], 0)
     some = gained > 0

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from pyrpo import _native
+from pyrpo._native_scores import scores_topk
 from pyrpo.metrics._read import (
     check_choice,
     entry_rows,
@@ -118,7 +118,7 @@ def _read(
     if isinstance(scores, tuple):
         return _Best(Y, k, _check_lists(scores, k, Y.shape), worth, weight)
     scores = read_scores(scores, Y.shape)
-    labels, best, ties = _native.scores_topk(scores, min(k, Y.shape[1]), n_jobs)
+    labels, best, ties = scores_topk(scores, min(k, Y.shape[1]), n_jobs)
     return _Best(Y, k, labels, worth, weight, scores, best, ties)
 
 

@@ -111,7 +111,7 @@ def test_environment(reference, tmp_path, environment):
 
 def test_instruction_sets_are_picked(tmp_path):
     def name(value):
-        code = "from pyrpo import _native; print(_native.instruction_set())"
+        code = "from pyrpo import _native_call; print(_native_call.instruction_set())"
         environment = os.environ | {"RPO_ISA": value}
         run = subprocess.run(
             [sys.executable, "-c", code],

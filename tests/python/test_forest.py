@@ -648,7 +648,7 @@ def test_importances_under_a_projection_point_at_the_inputs_that_matter():
 
 
 def test_n_jobs_and_joblib_context():
-    from pyrpo._native import threads
+    from pyrpo._native_call import threads
 
     assert threads(None) == 1
     assert threads(3) in (1, 2, 3)
@@ -660,7 +660,7 @@ def test_n_jobs_and_joblib_context():
 
 
 def test_omp_num_threads_limits(monkeypatch):
-    from pyrpo._native import threads
+    from pyrpo._native_call import threads
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert threads(8) == 1
