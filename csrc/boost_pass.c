@@ -15,7 +15,7 @@ static int64_t task_rows(const rpo_boost *b) {
 }
 
 rpo_control rpo_boost_control(const rpo_boost *b, const rpo_control *control) {
-  rpo_control quiet = {1, 0, NULL, NULL, NULL, 1};
+  rpo_control quiet = {1, 0, NULL, NULL, NULL};
   if (control != NULL) quiet = *control;
   if (b->last_seconds < 0.1) quiet.progress = NULL;
   quiet.work = NULL;
