@@ -27,9 +27,9 @@
  * nowhere, takes no signals and keeps no global state. The same seed gives the same bits for any
  * number of threads and any instruction set.
  *
- * Versions follow semantic versioning, and the shared library's soname has the major one. Ids and
- * values of enums are never renumbered, new ones may be added; structs keep their layout within a
- * major version, their `reserved` fields are to be 0.
+ * Versions follow semantic versioning: what is compiled against one version runs with all later ones
+ * of the same major version (before 1.0: of the same minor one), which is what the soname tells. Ids
+ * and values of enums are never renumbered, new ones may be added; `reserved` fields are to be 0.
  */
 #ifndef RPO_H
 #define RPO_H
@@ -512,9 +512,10 @@ RPO_API rpo_status rpo_boost_run(rpo_boost *boost, int64_t rounds, const rpo_con
                                  rpo_error *err);
 /* Rounds run so far. */
 RPO_API int64_t rpo_boost_rounds(const rpo_boost *boost);
-/* Mean loss by round, from before the first: rounds + 1 numbers each, NaN where it is not known. Of
- * training rows, those in the round's sample before it began (of more than 2^20 scores one row in
- * 16); of watched rows. NULL allowed. */
+/* Mean loss of an entry of Y (softmax: of a row) by round, from before the first: rounds + 1 numbers
+ * each, NaN where it is not known. Of training rows, those in the round's sample before it began (of
+ * more than 2^20 scores one row in 16), with the option train_loss; of watched rows. Either may be
+ * NULL. */
 RPO_API rpo_status rpo_boost_losses(rpo_boost *boost, double *train, double *watched,
                                     rpo_error *err);
 /* Scores of `count` rows of the features: count x d. */

@@ -202,7 +202,7 @@ static int predict_block(scoring *s) {
   for (int64_t e = 0; s->o->single && e < entries; e++) {
     rows->values[e] = (double)(float)rows->values[e];
   }
-  rpo_matrix X = {rows->rows, s->reader.inputs, RPO_CSR,      RPO_F64, RPO_I32, 0, rows->values, 0,
+  rpo_matrix X = {rows->rows, s->reader.inputs, RPO_CSR,      RPO_F64, RPO_I64, 0, rows->values, 0,
                   0,          rows->indptr,     rows->indices};
   status = s->o->all
                ? rpo_forest_predict(s->forest, &X, &control, s->score, &err)
@@ -217,7 +217,7 @@ static int make_room(scoring *s, int64_t room) {
   size_t const entries = (size_t)text_room(room) + 1;
   char *const buffer = realloc(s->buffer, (size_t)room + 1);
   if (buffer != NULL) s->buffer = buffer;
-  int32_t *const indices = realloc(s->rows.indices, entries * sizeof *indices);
+  int64_t *const indices = realloc(s->rows.indices, entries * sizeof *indices);
   if (indices != NULL) s->rows.indices = indices;
   double *const values = realloc(s->rows.values, entries * sizeof *values);
   if (values != NULL) s->rows.values = values;

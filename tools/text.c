@@ -169,8 +169,8 @@ static int read_feature(text_reader *r, cursor *c, int64_t *feature, double *val
   return 1;
 }
 
-static void swap_entries(int32_t *index, double *value, int64_t a, int64_t b) {
-  int32_t const i = index[a];
+static void swap_entries(int64_t *index, double *value, int64_t a, int64_t b) {
+  int64_t const i = index[a];
   double const v = value[a];
   index[a] = index[b];
   value[a] = value[b];
@@ -178,7 +178,7 @@ static void swap_entries(int32_t *index, double *value, int64_t a, int64_t b) {
   value[b] = v;
 }
 
-static void sift_down(int32_t *index, double *value, int64_t root, int64_t count) {
+static void sift_down(int64_t *index, double *value, int64_t root, int64_t count) {
   for (;;) {
     int64_t child = 2 * root + 1;
     if (child >= count) return;
@@ -190,7 +190,7 @@ static void sift_down(int32_t *index, double *value, int64_t root, int64_t count
 }
 
 /* Heap sort: in place, and no order of features is slow. */
-static void sort_entries(int32_t *index, double *value, int64_t count) {
+static void sort_entries(int64_t *index, double *value, int64_t count) {
   for (int64_t i = count / 2 - 1; i >= 0; i--) sift_down(index, value, i, count);
   for (int64_t i = count - 1; i > 0; i--) {
     swap_entries(index, value, 0, i);
@@ -198,7 +198,7 @@ static void sort_entries(int32_t *index, double *value, int64_t count) {
   }
 }
 
-static int keep_distinct(text_reader *r, int32_t *index, double *value, int64_t count) {
+static int keep_distinct(text_reader *r, int64_t *index, double *value, int64_t count) {
   int ascending = 1;
   for (int64_t i = 1; i < count; i++) ascending &= index[i - 1] < index[i];
   if (ascending) return 1;
@@ -220,7 +220,7 @@ static int read_row(text_reader *r, cursor c, text_rows *out) {
   for (skip_spaces(&c); c.at < c.end && !at_comment(r, c); skip_spaces(&c)) {
     int64_t feature;
     if (!read_feature(r, &c, &feature, &out->values[used])) return 0;
-    out->indices[used++] = (int32_t)(feature - r->first);
+    out->indices[used++] = feature - r->first;
   }
   if (!keep_distinct(r, out->indices + start, out->values + start, used - start)) return 0;
   out->indptr[++out->rows] = used;

@@ -31,7 +31,7 @@ typedef struct text_rows {
   int64_t rows;     /* filled */
   int64_t most;     /* room for this many rows */
   int64_t *indptr;  /* most + 1 */
-  int32_t *indices; /* text_room(length) of each call */
+  int64_t *indices; /* text_room(length) of each call */
   double *values;   /* the same */
 } text_rows;
 

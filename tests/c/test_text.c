@@ -22,7 +22,7 @@ static result read_text(const char *text, int64_t length, int one_based, int64_t
   text_start(&r.reader, INPUTS, one_based);
   r.rows.most = most;
   r.rows.indptr = mini_room(most + 1, 8);
-  r.rows.indices = mini_room(room, 4);
+  r.rows.indices = mini_room(room, 8);
   r.rows.values = mini_room(room, 8);
   r.used = text_read(&r.reader, copy, length, &r.rows);
   free(copy);
@@ -39,7 +39,7 @@ static result read_string(const char *text) {
   return read_text(text, (int64_t)strlen(text), 0, 10);
 }
 
-static int entry_is(const result *r, int64_t e, int32_t index, double value) {
+static int entry_is(const result *r, int64_t e, int64_t index, double value) {
   double const found = r->rows.values[e];
   return r->rows.indices[e] == index && (found == value || (isnan(found) && isnan(value)));
 }
@@ -204,7 +204,7 @@ static void test_pieces(void) {
       result r = read_text(whole, 0, 0, most);
       int64_t used = 0, entry = 0, rows = 0;
       release(&r);
-      r.rows.indices = mini_room(text_room(length), 4);
+      r.rows.indices = mini_room(text_room(length), 8);
       r.rows.values = mini_room(text_room(length), 8);
       r.rows.indptr = mini_room(most + 1, 8);
       mini_context("cut at %d, %d rows", (int)cut, (int)most);
