@@ -15,6 +15,7 @@ from pyrpo import __main__ as command
 from pyrpo import _install, _native
 
 ROOT = Path(__file__).parents[2]
+FOREST = ROOT / "examples" / "c" / "forest.c"
 HEADER = Path(pyrpo.get_include()) / "rpo.h"
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
@@ -37,17 +38,17 @@ def config(folder, *options):
     return done.stdout.strip()
 
 
-def build_and_run(tmp_path, flags):
-    source = ROOT / "examples" / "c" / "forest.c"
+def build_and_run(tmp_path, flags, source=FOREST):
     if COMPILER is None or not source.exists():
         pytest.skip("no C compiler, or no examples, here")
-    program = tmp_path / "forest"
+    program = tmp_path / "program"
     subprocess.run([COMPILER, str(source), *flags, "-o", str(program)], check=True)
-    run = subprocess.run(
-        [str(program), str(tmp_path / "forest.rpo")], capture_output=True, text=True, check=True
-    )
-    assert run.stdout.startswith("50 trees")
-    assert (tmp_path / "forest.rpo").exists()
+    words = [str(program), str(tmp_path / "forest.rpo")]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    if source == FOREST:
+        assert printed.startswith("50 trees")
+        assert (tmp_path / "forest.rpo").exists()
+    return printed
 
 
 def test_program_by_config(tmp_path):
@@ -66,6 +67,22 @@ def test_program_by_pkg_config(tmp_path):
         env={**os.environ, "PKG_CONFIG_PATH": config(tmp_path, "--pkgconfigdir")},
     )
     build_and_run(tmp_path, shlex.split(found.stdout))
+
+
+def test_first_program_of_the_page(tmp_path):
+    text = (ROOT / "docs" / "c.md").read_text(encoding="utf-8")
+    source = tmp_path / "first.c"
+    source.write_text(re.search(r"```c\n(.*?)```", text, re.DOTALL).group(1))
+    printed = build_and_run(tmp_path, shlex.split(config(tmp_path, "--cflags", "--libs")), source)
+    expected = ["0.00 1.00"] * 2 + ["1.00 1.00"] * 2 + ["0.00 0.00", "1.00 0.00"]
+    assert printed.splitlines() == expected
+
+
+def test_links_of_the_page_lead_somewhere():
+    text = (ROOT / "docs" / "c.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    assert links
+    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
 
 
 def test_commands(capsys):
