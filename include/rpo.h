@@ -10,15 +10,20 @@
  * which predicts (rpo_forest_predict, rpo_forest_predict_topk) and is kept in a file
  * (rpo_forest_save, rpo_forest_load). Models fitted by the Python package pyrpo are the same files.
  *
+ * The papers: Joly, Geurts and Wehenkel, "Random forests with random projections of the output space
+ * for high dimensional multi-label classification", 2014 (forest paper); Joly, Wehenkel and Geurts,
+ * "Gradient tree boosting with random output projections for multi-label classification and
+ * multi-output regression", 2017 (boosting paper).
+ *
  * Errors. Every function that can fail returns an rpo_status and, when `err` is not NULL, fills it
  * with a sentence that names the argument at fault. A failed call makes no handle and has no effect,
- * but an array it was to fill may be filled in part when the call was cancelled or ran out of memory.
+ * but an array it was to fill may be filled in part when it was cancelled or ran out of memory.
  * Pointers are required unless NULL is said to be allowed; a missing one is RPO_EINVAL.
  *
  * Memory. What is const is borrowed for the duration of the call only: free or change it afterwards
- * (rpo_boost alone keeps a pointer, to its features). Handles come from *_new, *_fit, *_load, *_parse
- * and the like through `out`, belong to the caller, and end with their *_free, which accepts NULL; the
- * library allocates nothing else for the caller, who also owns every array that is filled. Arrays
+ * (rpo_boost alone keeps a pointer, to its features). Handles come through `out` from *_new, *_fit,
+ * *_load, *_parse and the like, belong to the caller, and end with their *_free, which accepts NULL;
+ * the library allocates nothing else for the caller, who also owns every array that is filled. Arrays
  * named "n x d" are dense, row after row: number j of row i is at [i * d + j]. Rows, columns, trees,
  * nodes and outputs are counted from 0, sizes in items, not bytes, unless said otherwise.
  *
@@ -51,7 +56,7 @@
 extern "C" {
 #endif
 
-/* ---- Status and errors ------------------------------------------------------------------- */
+/* ---- Status and errors ----------------------------------------------------------------------- */
 
 typedef enum rpo_status {
   RPO_OK = 0,
@@ -77,7 +82,7 @@ RPO_API const char *rpo_instruction_set(void);
 /* 1 when the library was built with OpenMP, else 0 (then every call runs on one thread). */
 RPO_API int32_t rpo_has_openmp(void);
 
-/* ---- Threads, progress, cancelling --------------------------------------------------------- */
+/* ---- Threads, progress, cancelling ----------------------------------------------------------- */
 
 /* Called from time to time, on the calling thread only, by every long call. `done` of `total` units
  * of work (trees, rounds, columns, blocks of rows) are finished. A non-zero return cancels: the
@@ -120,7 +125,7 @@ typedef struct rpo_matrix {
   const void *indices; /* CSR: columns, CSC: rows; distinct within a row (a column) */
 } rpo_matrix;
 
-/* ---- Options: one table of numbers -------------------------------------------------------------- */
+/* ---- Options: one table of numbers ----------------------------------------------------------- */
 
 /* What can be set: whole numbers unless "Real" is said. rpo_option_info tells the same, and all
  * bounds, to programs. */
@@ -228,7 +233,7 @@ RPO_API rpo_status rpo_option_info(int32_t position, int32_t *id, const char **n
                                    double *fallback, double *low, double *high, const char **text,
                                    rpo_error *err);
 
-/* ---- Features: X encoded once, for all trees -------------------------------------------------- */
+/* ---- Features: X encoded once, for all trees ------------------------------------------------- */
 
 /* X by columns: the distinct values of each, or bins of them, and every row's code, the number of
  * its value or bin, in the narrowest type. Opaque, never changed; any number of fits may share it. */
@@ -261,8 +266,7 @@ RPO_API rpo_status rpo_features_edges(const rpo_features *features, int64_t col,
 RPO_API rpo_status rpo_features_codes(const rpo_features *features, int64_t col, int32_t *codes,
                                       rpo_error *err);
 
-/* ---- Projections of the output space
- * ------------------------------------------------------------- */
+/* ---- Projections of the output space --------------------------------------------------------- */
 
 /* Splits may be searched on a few random combinations of the outputs, Z = Y Phi^T with Phi of m x d,
  * instead of all d outputs: variances of Z estimate those of Y (forest paper, section 2.2). Leaves
@@ -301,7 +305,7 @@ RPO_API rpo_status rpo_projection_draw(const rpo_projection *projection, int64_t
 RPO_API rpo_status rpo_projection_apply(const rpo_projection *projection, const rpo_matrix *Y,
                                         const rpo_control *control, double *Z, rpo_error *err);
 
-/* ---- Forests ------------------------------------------------------------------------------------ */
+/* ---- Forests --------------------------------------------------------------------------------- */
 
 /* A model: a number of trees and what their leaves say of the outputs; made by rpo_forest_fit, by
  * rpo_boost_forest or from a file. Opaque, never changed. A fully grown forest keeps its training
@@ -314,7 +318,7 @@ typedef struct rpo_forest rpo_forest;
 /* Grows a forest of regression trees on all outputs together; labels of 0 and 1 make it a classifier
  * of labels, one 1 in each row one of classes, and its predictions their probabilities. Splits
  * maximise the decrease of the target's summed variance.
- *   options     those above "boosting"
+ *   options     those of trees and of forests
  *   features    X, n rows; borrowed for the call
  *   target      what the split search sees: n x q, dense or CSR, finite
  *   labels      what the leaves hold: n x d, dense or CSR, finite; NULL: target. With the option
@@ -440,8 +444,8 @@ RPO_API rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_f
                                    const int64_t *pick, int64_t count, rpo_forest **out,
                                    rpo_error *err);
 
-/* Model files: little-endian, checked on load, the same bytes in memory as on disk. `note_bytes`
- * bytes of the caller's own (its parameters, say) travel with the model; 0: none. */
+/* Model files: little-endian, checked on load, the same bytes in memory as on disk. `note_bytes` bytes
+ * of the caller's own (its parameters, say) travel with the model; 0: none. */
 RPO_API rpo_status rpo_forest_save(const rpo_forest *forest, const char *path, const void *note,
                                    int64_t note_bytes, rpo_error *err);
 /* The note of a loaded model, owned by it, and its length; NULL and 0 when there is none. */
@@ -452,8 +456,7 @@ RPO_API rpo_status rpo_forest_dump(const rpo_forest *forest, void *buffer, rpo_e
 RPO_API rpo_status rpo_forest_parse(const void *buffer, int64_t bytes, rpo_forest **out,
                                     rpo_error *err);
 
-/* ---- Boosting (boosting paper, Algorithms 2 to 4)
- * ------------------------------------------------ */
+/* ---- Boosting (boosting paper, Algorithms 2 to 4) -------------------------------------------- */
 
 /* Losses of scores F against outputs y. Of the binary ones Y holds zeros and ones, and F is the
  * log-odds: p = 1 / (1 + e^-F). */
@@ -562,7 +565,7 @@ RPO_API const float *rpo_forest_step(const rpo_forest *forest);
  * rpo_leaf_rows_new, importances_on, tree_values, pick. */
 RPO_API int32_t rpo_forest_is_boosted(const rpo_forest *forest);
 
-/* ---- Metrics of scores ------------------------------------------------------------------------- */
+/* ---- Metrics of scores ----------------------------------------------------------------------- */
 
 /* All three read dense finite scores, rows x labels. Views with their strides exchanged give the
  * same of each label over the rows. */
@@ -583,7 +586,7 @@ RPO_API rpo_status rpo_scores_topk(const rpo_matrix *scores, int64_t k, const rp
                                    int64_t *out_index, double *out_score, int64_t *out_ties,
                                    rpo_error *err);
 
-/* ---- Products of a sparse and a dense matrix --------------------------------------------------- */
+/* ---- Products of a sparse and a dense matrix ------------------------------------------------- */
 
 /* A is n x p, CSR; B dense, its rows' numbers next to each other, of any row stride; out, row after
  * row, of B's number type, which A's values (unless all are 1) share, and apart from B in memory. D
