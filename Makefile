@@ -7,18 +7,19 @@ STAMP := $(VENV)/stamp
 INSTALL := $(PIP) install -q --no-build-isolation
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-PACKAGE := $(wildcard pyrpo/*.py pyrpo/*/*.py csrc/*.[ch] include/*.h) \
-           pyrpo/meson.build meson.build meson.options pyproject.toml README.md LICENSE
-C_FILES = $(wildcard include/*.h csrc/*.[ch] tests/c/*.[ch] tests/c/*.cpp examples/c/*.[ch])
+PACKAGE := $(wildcard pyrpo/*.py pyrpo/*/*.py csrc/*.[ch] include/*.h tools/*.[ch]) \
+           pyrpo/meson.build pyrpo/rpo.pc.in meson.build meson.options pyproject.toml README.md LICENSE
+C_FILES = $(wildcard include/*.h csrc/*.[ch] tools/*.[ch] tests/c/*.[ch] tests/c/*.cpp \
+                    examples/c/*.[ch] examples/cpp/*.cpp)
 PY_FILES := pyrpo tests bench examples
 
 .PHONY: help demo bench bench-joly2014 bench-joly2017 bench-bi2013 bench-mineiro2015 \
-        test test-c test-python check lint check-c dev format clean \
+        test test-c test-examples test-python check lint check-c dev format clean \
         check-long long-python long-serial long-valgrind long-clang long-race
 
 help:
 	@echo "make demo        forests on a generated problem with 1000 labels: a table and demo.png"
-	@echo "make test        C tests, then Python tests against the installed package"
+	@echo "make test        C tests, C, C++ and Rust examples, Python tests against the installed package"
 	@echo "make dev         editable install: C sources are rebuilt on import"
 	@echo "make bench       speed and size beside scikit-learn (DATA=folder, ARGS='--quick')"
 	@echo "make bench-joly2014  the forest paper's tables and figures (DATA=folder, ARGS='--quick')"
@@ -71,10 +72,15 @@ bench-joly2017 bench-bi2013 bench-mineiro2015: bench-%: $(STAMP)/package
 
 # ---- testing -----------------------------------------------------------------------------------------
 
-test: test-c test-python
+test: test-c test-examples test-python
 
 test-c: build/c/build.ninja
 	meson test -C build/c --print-errorlogs
+
+# In C, C++ and Rust, against the library as it is installed.
+test-examples: build/c/build.ninja
+	meson compile -C build/c
+	sh tests/examples.sh build/c
 
 # The script, not `python -m pytest`: that would put this folder first on the path and import the
 # sources instead of the installed package.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyrpo import _note
+from pyrpo._install import get_include, get_lib_dir
 from pyrpo._native import Model
 from pyrpo._native_call import FormatError, version
 from pyrpo.boosting import GradientBoostingClassifier, GradientBoostingRegressor
@@ -36,7 +37,7 @@ _ESTIMATORS = {
     )
 }
 
-__all__ = [*_ESTIMATORS, "LabelEmbeddingClassifier", "load"]
+__all__ = [*_ESTIMATORS, "LabelEmbeddingClassifier", "get_include", "get_lib_dir", "load"]
 
 
 def load(path) -> Any:

@@ -1,0 +1,260 @@
+"""Boosting tools at equal time: the same random search for each, tuning included.
+
+Of each split's training rows a fifth is for choosing. A tool draws settings and fits them, with
+early stopping on these rows, until its seconds of processor time (one thread) are used up; a fit
+that has begun then is finished, or cut short where rounds take long. The best of its models by the rows for choosing is scored once on the
+test rows. The best test scores of tools are compared over splits.
+
+    python bench/tuned.py --data FOLDER [--sets yeast wq] [--splits 5] [--seconds 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+SETS = ("emotions", "yeast", "scene", "wq", "atp1d", "oes97", "bibtex")
+TARGETS = {"wq": 14, "atp1d": 6, "oes97": 16, "edm": 2}
+ROUNDS, PATIENCE = 1000, 30
+SLOW = {"bibtex": ("catboost", "scikit-learn")}  # minutes a fit, a round
+
+
+def setting(rng: np.random.Generator) -> dict[str, float]:
+    """A draw from the space that all tools share."""
+    return {
+        "rate": float(np.exp(rng.uniform(np.log(0.02), np.log(0.3)))),
+        "depth": int(rng.integers(3, 9)),
+        "rows": float(rng.choice([0.5, 0.7, 1.0])),
+        "features": float(rng.choice([0.1, 0.3, 0.6, 1.0])),
+        "l2": float(np.exp(rng.uniform(np.log(0.1), np.log(10)))),
+        "leaf": int(rng.choice([1, 3, 10])),
+    }
+
+
+class Deadline:
+    """Ends a fit of xgboost or catboost between two rounds when the time is up."""
+
+    at = np.inf
+
+    def after_iteration(self, *_):
+        return process_time() < Deadline.at
+
+
+# Each tool: (training X and Y, choosing X and Y, setting, labels?) -> a function that predicts.
+
+
+def pyrpo(X, Y, V, W, s, labels):
+    from pyrpo import GradientBoostingClassifier, GradientBoostingRegressor
+
+    cls = GradientBoostingClassifier if labels else GradientBoostingRegressor
+    model = cls(
+        ROUNDS, learning_rate=s["rate"], max_depth=s["depth"], subsample=s["rows"],
+        max_features=s["features"], l2=s["l2"], min_samples_leaf=s["leaf"],
+        n_iter_no_change=PATIENCE, early_stopping=True, refit=False, random_state=0, n_jobs=1,
+    ).fit(X, Y, eval_set=(V, W))  # fmt: skip
+    return model.predict_proba if labels else model.predict
+
+
+def xgboost_of(strategy: str) -> Callable:
+    def run(X, Y, V, W, s, labels):
+        import xgboost
+
+        class Stop(Deadline, xgboost.callback.TrainingCallback):
+            def after_iteration(self, *_):
+                return process_time() >= Deadline.at
+
+        cls = xgboost.XGBClassifier if labels else xgboost.XGBRegressor
+        model = cls(
+            n_estimators=ROUNDS, learning_rate=s["rate"], max_depth=s["depth"],
+            subsample=s["rows"], colsample_bynode=s["features"], reg_lambda=s["l2"],
+            min_child_weight=s["leaf"] * (0.25 if labels else 1.0), tree_method="hist",
+            multi_strategy=strategy, early_stopping_rounds=PATIENCE, n_jobs=1, random_state=0,
+            callbacks=[Stop()],
+        ).fit(X, Y, eval_set=[(V, W)], verbose=False)  # fmt: skip
+        return model.predict_proba if labels else model.predict
+
+    return run
+
+
+def by_output(fit: Callable) -> Callable:
+    """A model an output; a constant where an output is one in training."""
+
+    def run(X, Y, V, W, s, labels):
+        models = [
+            Y[0, j] if len(np.unique(Y[:, j])) < 2 else fit(X, Y[:, j], V, W[:, j], s, labels)
+            for j in range(Y.shape[1])
+        ]
+
+        def predict(T):
+            out = np.empty((T.shape[0], len(models)))
+            for j, model in enumerate(models):
+                if np.isscalar(model):
+                    out[:, j] = model
+                else:
+                    out[:, j] = model.predict_proba(T)[:, 1] if labels else model.predict(T)
+            return out
+
+        return predict
+
+    return run
+
+
+@by_output
+def lightgbm(X, y, V, w, s, labels):
+    import lightgbm as tool
+
+    cls = tool.LGBMClassifier if labels else tool.LGBMRegressor
+    return cls(
+        n_estimators=ROUNDS, learning_rate=s["rate"], max_depth=s["depth"],
+        num_leaves=2 ** s["depth"], subsample=s["rows"], subsample_freq=1,
+        feature_fraction_bynode=s["features"], reg_lambda=s["l2"], min_child_samples=s["leaf"],
+        n_jobs=1, random_state=0, verbose=-1,
+    ).fit(X, y, eval_set=[(V, w)], callbacks=[tool.early_stopping(PATIENCE, verbose=False)])  # fmt: skip
+
+
+@by_output
+def scikit(X, y, V, w, s, labels):
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    cls = HistGradientBoostingClassifier if labels else HistGradientBoostingRegressor
+    return cls(
+        max_iter=ROUNDS, learning_rate=s["rate"], max_depth=s["depth"], max_features=s["features"],
+        l2_regularization=s["l2"], min_samples_leaf=s["leaf"], early_stopping=True,
+        n_iter_no_change=PATIENCE, random_state=0,
+    ).fit(_dense(X), y, X_val=_dense(V), y_val=w)  # fmt: skip
+
+
+def catboost(X, Y, V, W, s, labels):
+    import catboost as tool
+
+    cls = tool.CatBoostClassifier if labels else tool.CatBoostRegressor
+    model = cls(
+        iterations=ROUNDS, learning_rate=s["rate"], depth=s["depth"], rsm=s["features"],
+        l2_leaf_reg=s["l2"], bootstrap_type="Bernoulli", subsample=min(s["rows"], 0.999),
+        loss_function="MultiLogloss" if labels else "MultiRMSE", thread_count=1, random_seed=0,
+        verbose=False, allow_writing_files=False,
+    )  # fmt: skip
+    sets = {"eval_set": (_dense(V), W), "early_stopping_rounds": PATIENCE}
+    model.fit(_dense(X), Y, callbacks=[Deadline()], **sets)
+    predict = model.predict_proba if labels else model.predict
+    return lambda T: predict(_dense(T))
+
+
+def _dense(X: Any) -> np.ndarray:
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+TOOLS: dict[str, Callable] = {
+    "pyrpo": pyrpo,
+    "xgboost, a tree a round": xgboost_of("multi_output_tree"),
+    "xgboost, a tree an output": xgboost_of("one_output_per_tree"),
+    "lightgbm, a model an output": lightgbm,
+    "scikit-learn, a model an output": scikit,
+    "catboost": catboost,
+}
+
+
+def search(tool: str, data, split: int, seconds: float) -> dict[str, Any]:
+    """One tool on one split."""
+    labels = data.metric == "LRAP"
+    rows, test = data.split(split)
+    rng = np.random.default_rng(split)
+    rows = rng.permutation(rows)
+    choose, train = rows[: len(rows) // 5], rows[len(rows) // 5 :]
+    dense = (lambda Y: np.asarray(Y.toarray(), dtype=np.int32)) if labels else np.asarray
+    Y, W = dense(data.Y[train]), dense(data.Y[choose])
+    X, V = data.X[train], data.X[choose]
+    best, predict, tried, first = -np.inf, None, 0, 0.0
+    start = process_time()
+    Deadline.at = start + seconds
+    while process_time() - start < seconds:
+        made = TOOLS[tool](X, Y, V, W, setting(rng), labels)
+        tried += 1
+        score = data.score(choose, made(V))
+        if score > best:
+            best, predict = score, made
+        first = first or process_time() - start
+    used = process_time() - start
+    score = data.score(test, predict(data.X[test]))
+    return {"score": score, "chosen at": best, "settings": tried, "seconds": used, "first": first}
+
+
+def table(results: dict[str, Any]) -> str:
+    """Mean and deviation over the splits that all tools of a set have."""
+    lines = [f"| set | splits | {' | '.join(TOOLS)} |", "|---" * (len(TOOLS) + 2) + "|"]
+    for name in SETS:
+        by_tool = {
+            tool: {k.split("/")[1]: r for k, r in results.items() if k.startswith(f"{name}/")
+                   and k.endswith(f"/{tool}")} for tool in TOOLS
+        }  # fmt: skip
+        have = [set(runs) for runs in by_tool.values() if runs]
+        splits = sorted(set.intersection(*have)) if have else []
+        if not splits:
+            continue
+        means = {
+            tool: np.array([runs[s]["score"] for s in splits]) for tool, runs in by_tool.items() if runs
+        }
+        top = max(means, key=lambda tool: means[tool].mean())
+        cells = []
+        for tool, runs in by_tool.items():
+            if not runs:
+                cells.append("–")
+                continue
+            scores, tried = means[tool], np.mean([runs[s]["settings"] for s in splits])
+            text = f"{scores.mean():.4f} ± {scores.std(ddof=len(scores) > 1):.4f}"
+            cells.append(f"{'**' if tool == top else ''}{text}{'**' if tool == top else ''} ({tried:.0f})")
+        lines.append(f"| {name} | {len(splits)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    folder = os.environ.get("PYRPO_DATA", ROOT.parent / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=Path(folder))
+    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
+    parser.add_argument("--splits", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--out", type=Path, default=ROOT / "bench/results/tuned.json")
+    options = parser.parse_args()
+    if not options.data.is_dir():
+        raise SystemExit(f"{options.data} is not there: nothing to measure")
+    from bench.joly2014.data import find
+    from bench.machine import describe
+
+    sources = {source.name: source for source in find(options.data, TARGETS)}
+    kept = json.loads(options.out.read_text()) if options.out.exists() else {"results": {}}
+    for split in range(options.splits):
+        for name in options.sets:
+            for tool in TOOLS:
+                key = f"{name}/{split}/{tool}"
+                if key in kept["results"] or tool.split(",")[0] in SLOW.get(name, ()):
+                    continue
+                try:
+                    result = search(tool, sources[name].problem, split, options.seconds)
+                except ImportError as error:
+                    print(f"{key}: left out: {error}")
+                    continue
+                print(f"{key}: {result['score']:.4f}, {result['settings']} settings in "
+                      f"{result['seconds']:.0f} s", flush=True)  # fmt: skip
+                kept["results"][key] = result
+                kept |= {"seconds": options.seconds, "machine": describe()}
+                options.out.parent.mkdir(parents=True, exist_ok=True)
+                options.out.write_text(json.dumps(kept, indent=1) + "\n")
+    print(table(kept["results"]))
+
+
+if __name__ == "__main__":
+    main()
