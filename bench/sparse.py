@@ -18,7 +18,7 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter
 
 import machine
 import numpy as np
@@ -26,7 +26,6 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from pyrpo._products import gram_product, product, t_product
-from pyrpo.linalg import column_subset, randomized_pca
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120
@@ -119,36 +118,6 @@ def far(shape: tuple[int, int, int], dtype) -> dict:
     return row
 
 
-def hierarchy(n: int, d: int) -> sparse.csr_array:
-    """Labels with all their ancestors in a random tree, some leaves far more often than others."""
-    rng = np.random.default_rng(0)
-    parent = (rng.random(d) * np.arange(d)).astype(np.int64)
-    label = d - 1 - rng.zipf(1.3, size=n) % d
-    label = np.where(rng.random(n) < 0.7, label, rng.integers(d, size=n))
-    rows, columns, row = [], [], np.arange(n)
-    while len(label):
-        rows.append(row)
-        columns.append(label)
-        row, label = row[label > 0], parent[label[label > 0]]
-    rows, columns = np.concatenate(rows), np.concatenate(columns)
-    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, d))
-
-
-def encode(name: str, Y, k: int) -> dict:
-    """CPU seconds of principal components and of column subsets on one core."""
-    row = {"name": name, "shape": Y.shape, "non-zeros": Y.nnz, "k": k}
-    start = process_time()
-    randomized_pca(Y, k, random_state=0, n_jobs=1)
-    row["randomized_pca"] = process_time() - start
-    for method in ("adaptive", "two-stage"):
-        start = process_time()
-        subset = column_subset(Y, k, method, random_state=0, n_jobs=1)
-        seconds = process_time() - start
-        outcome = {"trials": subset.n_trials, "ratio": subset.ratio, "full": subset.full_rank}
-        row[method] = {"seconds": seconds} | outcome
-    return row
-
-
 def print_near(row: dict) -> None:
     print(f"in cache, {row['shape']}, {row['dtype']}, width {row['width']}: scipy's time over ours")
     for n_jobs in (1, 2):
@@ -172,7 +141,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(", ".join(f"{key} {value}" for key, value in about.items()), flush=True)
     scale = 10 if arguments.quick else 1
     results = {"machine": about, "date": datetime.date.today().isoformat()}
-    results |= {"quick": arguments.quick, "near": [], "far": [], "encoding": []}
+    results |= {"quick": arguments.quick, "near": [], "far": []}
     for dtype in (np.float64, np.float32):
         for n, *rest in NEAR:
             results["near"].append(near((n // scale, *rest), dtype))
@@ -181,15 +150,6 @@ def run(arguments: argparse.Namespace) -> None:
         for n, *rest in FAR:
             results["far"].append(far((n // scale, *rest), dtype))
             print_far(results["far"][-1])
-    problems = [("shape of dmoz", hierarchy(40_000 // scale, 35_437), 300 // scale)]
-    path = Path(arguments.data or "", "delicious-train.arff.gz")
-    if path.exists():
-        from pyrpo.datasets import load_mulan
-
-        problems.append(("delicious", sparse.csr_array(load_mulan(path).Y), 98))
-    for name, Y, k in problems:
-        results["encoding"].append(encode(name, Y, k))
-        print(f"encoding: {results['encoding'][-1]}", flush=True)
     out = arguments.out or (None if arguments.quick else ROOT / "bench/results/sparse.json")
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -201,7 +161,6 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    parser.add_argument("--data", type=Path, help="folder with delicious-train.arff.gz")
     parser.add_argument("--out", type=Path)
     with threadpool_limits(1, user_api="blas"):
         run(parser.parse_args())
