@@ -269,16 +269,21 @@ def theirs() -> Iterator[tuple[str, str, str, list[Callable]]]:
 
 def read(folder: Path, name: str):
     """Training and test rows, labels as CSR; a third for testing where the files have no split."""
-    if (folder / f"{name}-test.arff.gz").exists():
-        parts = [load_mulan(folder / f"{name}-{part}.arff.gz") for part in ("train", "test")]
+    if _file(folder, f"{name}-test") is not None:
+        parts = [load_mulan(_file(folder, f"{name}-{part}")) for part in ("train", "test")]
         rows = [(part.X, sparse.csr_array(part.Y).astype(np.float64)) for part in parts]
     else:
-        whole = load_mulan(folder / f"{name}.arff.gz")
+        whole = load_mulan(_file(folder, name))
         Y = sparse.csr_array(whole.Y).astype(np.float64)
         split = train_test_split(np.arange(Y.shape[0]), test_size=1 / 3, random_state=0)
         rows = [(whole.X[part], Y[part]) for part in split]
     # Ranking is not defined for rows without labels.
     return [(X[kept], Y[kept]) for X, Y in rows for kept in [np.diff(Y.indptr) > 0]]
+
+
+def _file(folder: Path, stem: str) -> Path | None:
+    files = [folder / f"{stem}{end}" for end in (".arff.gz", ".arff")]
+    return next((file for file in files if file.exists()), None)
 
 
 def scores_of(Y, scores) -> dict[str, float]:
@@ -355,7 +360,7 @@ def run(arguments: argparse.Namespace) -> None:
         save()
     print("Rembrandt,", scale.key, {k: round(v, 1) for k, v in kept["scale"].items()}, flush=True)
     for name in SETS[:1] if arguments.quick else SETS:
-        if any(arguments.data.glob(f"{name}*.arff.gz")):
+        if _file(arguments.data, name) or _file(arguments.data, f"{name}-train"):
             compare(name, arguments.data, kept["results"], save)
         else:
             print(f"{name} is not in the folder: left out")
