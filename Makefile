@@ -63,6 +63,7 @@ demo: $(STAMP)/package
 
 bench: $(STAMP)/package
 	$(VENV)/bin/python bench/forest.py $(if $(DATA),--data $(DATA)) $(ARGS)
+	$(VENV)/bin/python -m bench.labels $(if $(DATA),--data $(DATA)) $(ARGS)
 
 bench-joly2014: $(STAMP)/package
 	$(VENV)/bin/python -m bench.joly2014 $(if $(DATA),--data $(DATA)) $(ARGS)

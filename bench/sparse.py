@@ -1,8 +1,8 @@
-"""Products of sparse and dense matrices beside scipy's and the memory's speed, and label encoding.
+"""Products of sparse and dense matrices beside scipy's and the memory's speed.
 
     python bench/sparse.py                     writes bench/results/sparse.json
     python bench/sparse.py --quick             a tenth of the rows, no file unless --out says where
-    python bench/sparse.py --data FOLDER       also encodes delicious, if it is there
+    python bench/sparse.py --busy              by CPU time, if the machine has other work
 
 In cache, times are beside scipy's ``A @ Z`` and ``A.T @ Z`` (scipy has no fused product: both, one
 after the other). Out of cache, the rate is non-zeros x width x size of a number over time, as if
@@ -26,7 +26,6 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from pyrpo._products import gram_product, product, t_product
-from pyrpo.linalg import column_subset, randomized_pca
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 120
@@ -44,13 +43,20 @@ def matrix(shape: tuple[int, int, int], dtype) -> sparse.csr_array:
     return sparse.csr_array((values, columns.ravel(), starts), shape=(n, p))
 
 
-def best(call: Callable, repeats: int) -> float:
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        call()
-        times.append(perf_counter() - start)
-    return min(times)
+class Clock:
+    """Seconds of a call, the least of some; on a busy machine CPU seconds over its threads."""
+
+    def __init__(self, busy: bool) -> None:
+        self.busy = busy
+
+    def __call__(self, call: Callable, repeats: int, threads: int = 1) -> float:
+        now = process_time if self.busy else perf_counter
+        times = []
+        for _ in range(repeats):
+            start = now()
+            call()
+            times.append((now() - start) / (threads if self.busy else 1))
+        return min(times)
 
 
 def products(A, Z, U, n_jobs: int) -> dict[str, Callable]:
@@ -61,7 +67,7 @@ def products(A, Z, U, n_jobs: int) -> dict[str, Callable]:
     }
 
 
-def near(shape: tuple[int, int, int], dtype) -> dict:
+def near(shape: tuple[int, int, int], dtype, best: Clock) -> dict:
     """Times of ours and scipy's where all fits in cache."""
     A, rng = matrix(shape, dtype), np.random.default_rng(1)
     Z, U = (rng.random((size, WIDTH), dtype=dtype) for size in (shape[1], shape[0]))
@@ -70,7 +76,8 @@ def near(shape: tuple[int, int, int], dtype) -> dict:
     scipys["A'A Z"] = scipys["A Z"] + scipys["A'U"]
     row = {"shape": shape, "width": WIDTH, "dtype": np.dtype(dtype).name, "scipy": scipys}
     for n_jobs in (1, 2):
-        times = {name: best(call, 7) for name, call in products(A, Z, U, n_jobs).items()}
+        calls = products(A, Z, U, n_jobs)
+        times = {name: best(call, 7, n_jobs) for name, call in calls.items()}
         row[f"{n_jobs} threads"] = times
         row[f"{n_jobs} threads, ratio"] = {name: scipys[name] / times[name] for name in times}
         row[f"{n_jobs} threads, ns an entry"] = {
@@ -79,32 +86,32 @@ def near(shape: tuple[int, int, int], dtype) -> dict:
     return row
 
 
-def rate(n_threads: int, n_bytes: int, call: Callable[[int], None]) -> float:
+def rate(n_threads: int, n_bytes: int, call: Callable[[int], None], best: Clock) -> float:
     """Bytes a second of the same call in several threads."""
     with ThreadPoolExecutor(n_threads) as pool:
-        time = best(lambda: list(pool.map(call, range(n_threads))), 5)
+        time = best(lambda: list(pool.map(call, range(n_threads))), 5, n_threads)
     return n_threads * n_bytes / time
 
 
-def memory(n_threads: int, dtype) -> dict[str, float]:
+def memory(n_threads: int, dtype, best: Clock) -> dict[str, float]:
     """Bytes a second from end to end, and of rows of WIDTH numbers at random."""
     rng = np.random.default_rng(2)
     Z = rng.random((FAR[0][1], WIDTH), dtype=dtype)
     rows = rng.integers(len(Z), size=(n_threads, 2000, 64))
     buffers = np.empty((n_threads, 64, WIDTH), dtype=dtype)
-    flat = [np.array(Z.ravel()) for _ in range(n_threads)]
+    flat = [np.ones(1 << 25) for _ in range(n_threads)]  # 256 MB: not to fit any cache
 
     def take(i):
         for some in rows[i]:
             np.take(Z, some, axis=0, out=buffers[i], mode="clip")
 
     return {
-        "end to end": rate(n_threads, Z.nbytes, lambda i: np.dot(flat[i], flat[i])),
-        "numpy.take": rate(n_threads, rows[0].size * Z[0].nbytes, take),
+        "end to end": rate(n_threads, flat[0].nbytes, lambda i: np.dot(flat[i], flat[i]), best),
+        "numpy.take": rate(n_threads, rows[0].size * Z[0].nbytes, take, best),
     }
 
 
-def far(shape: tuple[int, int, int], dtype) -> dict:
+def far(shape: tuple[int, int, int], dtype, best: Clock) -> dict:
     """Rates where the dense side is far larger than the cache."""
     A, rng = matrix(shape, dtype), np.random.default_rng(1)
     Z, U = (rng.random((size, WIDTH), dtype=dtype) for size in (shape[1], shape[0]))
@@ -112,40 +119,13 @@ def far(shape: tuple[int, int, int], dtype) -> dict:
     row = {"shape": shape, "width": WIDTH, "dtype": np.dtype(dtype).name}
     row["scipy"] = {"A Z": n_bytes / best(lambda: A @ Z, 1)}
     for n_jobs in (1, 2):
-        row[f"{n_jobs} threads"] = {
-            name: n_bytes / best(call, 3) for name, call in products(A, Z, U, n_jobs).items()
+        calls = products(A, Z, U, n_jobs)
+        rates = {name: n_bytes / best(call, 3, n_jobs) for name, call in calls.items()}
+        row[f"{n_jobs} threads"] = rates
+        row[f"{n_jobs} threads, memory"] = seen = memory(n_jobs, dtype, best)
+        row[f"{n_jobs} threads, share of memory"] = {
+            name: value / seen["end to end"] for name, value in rates.items()
         }
-        row[f"{n_jobs} threads, memory"] = memory(n_jobs, dtype)
-    return row
-
-
-def hierarchy(n: int, d: int) -> sparse.csr_array:
-    """Labels with all their ancestors in a random tree, some leaves far more often than others."""
-    rng = np.random.default_rng(0)
-    parent = (rng.random(d) * np.arange(d)).astype(np.int64)
-    label = d - 1 - rng.zipf(1.3, size=n) % d
-    label = np.where(rng.random(n) < 0.7, label, rng.integers(d, size=n))
-    rows, columns, row = [], [], np.arange(n)
-    while len(label):
-        rows.append(row)
-        columns.append(label)
-        row, label = row[label > 0], parent[label[label > 0]]
-    rows, columns = np.concatenate(rows), np.concatenate(columns)
-    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, d))
-
-
-def encode(name: str, Y, k: int) -> dict:
-    """CPU seconds of principal components and of column subsets on one core."""
-    row = {"name": name, "shape": Y.shape, "non-zeros": Y.nnz, "k": k}
-    start = process_time()
-    randomized_pca(Y, k, random_state=0, n_jobs=1)
-    row["randomized_pca"] = process_time() - start
-    for method in ("adaptive", "two-stage"):
-        start = process_time()
-        subset = column_subset(Y, k, method, random_state=0, n_jobs=1)
-        seconds = process_time() - start
-        outcome = {"trials": subset.n_trials, "ratio": subset.ratio, "full": subset.full_rank}
-        row[method] = {"seconds": seconds} | outcome
     return row
 
 
@@ -164,6 +144,9 @@ def print_far(row: dict) -> None:
         rates = row[f"{n_jobs} threads"] | row[f"{n_jobs} threads, memory"]
         text = ", ".join(f"{name} {value / 1e9:.1f}" for name, value in rates.items())
         print(f"    {n_jobs} thread(s): {text}", flush=True)
+        shares = row[f"{n_jobs} threads, share of memory"]
+        text = ", ".join(f"{name} {value:.0%}" for name, value in shares.items())
+        print(f"        of the memory's rate: {text}", flush=True)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -172,24 +155,16 @@ def run(arguments: argparse.Namespace) -> None:
     print(", ".join(f"{key} {value}" for key, value in about.items()), flush=True)
     scale = 10 if arguments.quick else 1
     results = {"machine": about, "date": datetime.date.today().isoformat()}
-    results |= {"quick": arguments.quick, "near": [], "far": [], "encoding": []}
+    best = Clock(arguments.busy)
+    results |= {"quick": arguments.quick, "busy": arguments.busy, "near": [], "far": []}
     for dtype in (np.float64, np.float32):
         for n, *rest in NEAR:
-            results["near"].append(near((n // scale, *rest), dtype))
+            results["near"].append(near((n // scale, *rest), dtype, best))
             print_near(results["near"][-1])
     for dtype in (np.float64, np.float32):
         for n, *rest in FAR:
-            results["far"].append(far((n // scale, *rest), dtype))
+            results["far"].append(far((n // scale, *rest), dtype, best))
             print_far(results["far"][-1])
-    problems = [("shape of dmoz", hierarchy(40_000 // scale, 35_437), 300 // scale)]
-    path = Path(arguments.data or "", "delicious-train.arff.gz")
-    if path.exists():
-        from pyrpo.datasets import load_mulan
-
-        problems.append(("delicious", sparse.csr_array(load_mulan(path).Y), 98))
-    for name, Y, k in problems:
-        results["encoding"].append(encode(name, Y, k))
-        print(f"encoding: {results['encoding'][-1]}", flush=True)
     out = arguments.out or (None if arguments.quick else ROOT / "bench/results/sparse.json")
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -201,7 +176,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    parser.add_argument("--data", type=Path, help="folder with delicious-train.arff.gz")
+    parser.add_argument(
+        "--busy", action="store_true", help="CPU time over threads: the machine has other work"
+    )
     parser.add_argument("--out", type=Path)
     with threadpool_limits(1, user_api="blas"):
         run(parser.parse_args())

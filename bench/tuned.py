@@ -2,8 +2,8 @@
 
 Of each split's training rows a fifth is for choosing. A tool draws settings and fits them, with
 early stopping on these rows, until its seconds of processor time (one thread) are used up; a fit
-that has begun then is finished, or cut short where rounds take long. The best of its models by the rows for choosing is scored once on the
-test rows. The best test scores of tools are compared over splits.
+that has begun then is finished, or cut short where rounds take long. The best of its models by the
+rows for choosing is scored once on the test rows.
 
     python bench/tuned.py --data FOLDER [--sets yeast wq] [--splits 5] [--seconds 20]
 """
@@ -119,8 +119,8 @@ def lightgbm(X, y, V, w, s, labels):
         n_estimators=ROUNDS, learning_rate=s["rate"], max_depth=s["depth"],
         num_leaves=2 ** s["depth"], subsample=s["rows"], subsample_freq=1,
         feature_fraction_bynode=s["features"], reg_lambda=s["l2"], min_child_samples=s["leaf"],
-        n_jobs=1, random_state=0, verbose=-1,
-    ).fit(X, y, eval_set=[(V, w)], callbacks=[tool.early_stopping(PATIENCE, verbose=False)])  # fmt: skip
+        n_jobs=1, random_state=0, verbose=-1, early_stopping_round=PATIENCE,
+    ).fit(X, y, eval_set=[(V, w)])  # fmt: skip
 
 
 @by_output
@@ -191,29 +191,28 @@ def search(tool: str, data, split: int, seconds: float) -> dict[str, Any]:
 
 
 def table(results: dict[str, Any]) -> str:
-    """Mean and deviation over the splits that all tools of a set have."""
+    """Mean and deviation over the splits that all tools of a set have; settings tried."""
     lines = [f"| set | splits | {' | '.join(TOOLS)} |", "|---" * (len(TOOLS) + 2) + "|"]
     for name in SETS:
-        by_tool = {
-            tool: {k.split("/")[1]: r for k, r in results.items() if k.startswith(f"{name}/")
-                   and k.endswith(f"/{tool}")} for tool in TOOLS
-        }  # fmt: skip
-        have = [set(runs) for runs in by_tool.values() if runs]
-        splits = sorted(set.intersection(*have)) if have else []
+        runs: dict[str, dict[str, Any]] = {tool: {} for tool in TOOLS}
+        for key, result in results.items():
+            where, split, tool = key.split("/")
+            if where == name:
+                runs[tool][split] = result
+        splits = sorted(set.intersection(*([set(own) for own in runs.values() if own] or [set()])))
         if not splits:
             continue
-        means = {
-            tool: np.array([runs[s]["score"] for s in splits]) for tool, runs in by_tool.items() if runs
-        }
-        top = max(means, key=lambda tool: means[tool].mean())
+        scores = {t: np.array([own[s]["score"] for s in splits]) for t, own in runs.items() if own}
+        top = max(scores, key=lambda tool: scores[tool].mean())
         cells = []
-        for tool, runs in by_tool.items():
-            if not runs:
+        for tool, own in runs.items():
+            if not own:
                 cells.append("–")
                 continue
-            scores, tried = means[tool], np.mean([runs[s]["settings"] for s in splits])
-            text = f"{scores.mean():.4f} ± {scores.std(ddof=len(scores) > 1):.4f}"
-            cells.append(f"{'**' if tool == top else ''}{text}{'**' if tool == top else ''} ({tried:.0f})")
+            mean, mark = scores[tool].mean(), "**" if tool == top else ""
+            deviation = scores[tool].std(ddof=1) if len(splits) > 1 else 0.0
+            tried = np.mean([own[s]["settings"] for s in splits])
+            cells.append(f"{mark}{mean:.4f} ± {deviation:.4f}{mark} ({tried:.0f})")
         lines.append(f"| {name} | {len(splits)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -11,7 +11,7 @@ ALWAYS_INLINE void OF_TYPE(CHUNK)(int kind, int parts, int ahead, const OF_TYPE(
     for (int64_t e = 0; e < r->count; e++) {
       REAL const value = r->value[e * r->step];
       const REAL *const z = b + r->index[e] * b_stride;
-      if (ahead && r->fetched > 0) OF_TYPE(fetch)(r, e, b, b_stride);
+      if (ahead && r->fetched_b > 0) OF_TYPE(fetch)(r, e, b, b_stride, r->fetched_b);
       for (int v = 0; v < parts; v++) sum[v] += value * *(const vector *)(z + v * LANES);
     }
   }
@@ -23,7 +23,7 @@ ALWAYS_INLINE void OF_TYPE(CHUNK)(int kind, int parts, int ahead, const OF_TYPE(
   for (int64_t e = 0; e < r->count; e++) {
     REAL const value = r->value[e * r->step];
     REAL *const z = out + r->index[e] * out_stride;
-    if (ahead && r->fetched > 0) OF_TYPE(fetch)(r, e, out, out_stride);
+    if (ahead && r->fetched_out > 0) OF_TYPE(fetch)(r, e, out, out_stride, r->fetched_out);
     for (int v = 0; v < parts; v++) *(vector *)(z + v * LANES) += value * sum[v];
   }
 }

@@ -28,7 +28,7 @@ typedef struct OF_TYPE(entries) {
   int64_t step; /* 0: all values are the one at value */
   int64_t count;
   int64_t ahead, listed; /* the dense row so many entries ahead is fetched, if it is below listed */
-  int64_t fetched;       /* columns of it: all with the first chunk, then none */
+  int64_t fetched_b, fetched_out; /* columns of it: all with the first chunk, then none */
   REAL weight;
 } OF_TYPE(entries);
 
@@ -40,10 +40,10 @@ typedef struct OF_TYPE(entries) {
 
 /* Asks for the whole dense row of an entry to come. */
 ALWAYS_INLINE void OF_TYPE(fetch)(const OF_TYPE(entries) * r, int64_t e, const REAL *dense,
-                                  int64_t stride) {
+                                  int64_t stride, int64_t columns) {
   if (e + r->ahead >= r->listed) return;
   const REAL *const row = dense + r->index[e + r->ahead] * stride;
-  for (int64_t c = 0; c < r->fetched; c += LINE) FETCH(row + c);
+  for (int64_t c = 0; c < columns; c += LINE) FETCH(row + c);
 }
 
 #define CHUNK lines
@@ -72,7 +72,7 @@ ALWAYS_INLINE void OF_TYPE(row)(int kind, int ahead, const rpo_product *p, OF_TY
     b += (parts) * (lanes);                                                    \
     out += (parts) * (lanes);                                                  \
     left -= (parts) * (lanes);                                                 \
-    r->fetched = 0;                                                            \
+    r->fetched_b = r->fetched_out = 0;                                         \
   }
   while (left >= 8 * LINE) DO(lines, 8, LINE)
   if (left >= 4 * LINE) DO(lines, 4, LINE)
@@ -98,7 +98,8 @@ ALWAYS_INLINE void OF_TYPE(rows)(int kind, int ahead, const rpo_product *p, int6
     r.count = start[i + 1] - start[i];
     r.ahead = p->ahead;
     r.listed = start[to] - start[i];
-    r.fetched = ahead ? width : 0;
+    r.fetched_b = !ahead ? 0 : p->beside ? 2 * width : width;
+    r.fetched_out = !ahead || p->beside ? 0 : width;
     r.weight = p->weight == NULL ? (REAL)1 : (REAL)p->weight[i];
     OF_TYPE(row)(kind, ahead, p, &r, i, width);
   }

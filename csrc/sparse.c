@@ -14,8 +14,9 @@ enum {
   LINE_BYTES = 64,
   STEP_WORK = 1 << 18,    /* multiplications between two looks at the clock, roughly */
   NEAR_BYTES = 1 << 19,   /* dense panels of this size stay in a core's own cache */
-  SHARED_BYTES = 1 << 23, /* and these in the cache that cores share */
-  FETCHED_LINES = 96      /* on their way from memory at a time, roughly */
+  SHARED_BYTES = 1 << 23, /* and these in the cache that cores share, with room to spare */
+  FAR_BYTES = 1 << 24,    /* what a larger matrix is cut into */
+  FETCHED_LINES = 64      /* on their way at a time, roughly */
 };
 
 typedef struct products {
@@ -26,6 +27,8 @@ typedef struct products {
   int64_t step;               /* rows of A at a time */
   int64_t panels;             /* that the columns are cut into */
   int copy_b, copy_out;       /* panels of these are laid out anew, on whole cache lines */
+  char *own;                  /* room for the panels laid out anew, thread after thread */
+  int64_t own_bytes;          /* of a thread */
 } products;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -47,14 +50,8 @@ static void copy_rows(char *to, int64_t to_stride, const char *from, int64_t fro
     memcpy(to + i * to_stride, from + i * from_stride, (size_t)bytes);
 }
 
-/* Columns from .. to of B on whole cache lines, zeros behind them; NULL: no memory. */
-static void *copy_of_b(const products *s, int64_t from, int64_t to) {
-  int64_t const line_bytes = lines_of(s, to - from) * LINE_BYTES;
-  char *const copy = rpo_new_zero(s->inner, line_bytes);
-  if (copy == NULL) return NULL;
-  copy_rows(copy, line_bytes, (const char *)s->p.b + from * s->size, s->p.b_stride * s->size,
-            (to - from) * s->size, s->inner);
-  return copy;
+static void zero_rows(char *to, int64_t stride, int64_t bytes, int64_t rows) {
+  for (int64_t i = 0; i < rows; i++) memset(to + i * stride, 0, (size_t)bytes);
 }
 
 static rpo_status times_task(void *context, int64_t task, int thread, rpo_job *job,
@@ -77,37 +74,47 @@ static rpo_status add_rows(const products *s, const rpo_product *p, int64_t widt
   return RPO_OK;
 }
 
+/* Columns from .. from + width of the product. What is copied lies at `own`: rows of whole cache
+ * lines, zeros behind B's numbers; a row of the result right behind the row of B it is added to with,
+ * so that both come together. */
+static rpo_product panel_of(const products *s, int64_t from, int64_t width, char *own) {
+  int64_t const line_bytes = lines_of(s, width) * LINE_BYTES, bytes = width * s->size;
+  int64_t const own_bytes = line_bytes * (s->copy_b + s->copy_out);
+  rpo_product p = s->p;
+  p.b = (const char *)p.b + from * s->size;
+  p.out = (char *)p.out + from * s->size;
+  p.beside = s->copy_b && s->copy_out;
+  if (s->copy_b) {
+    if (bytes < line_bytes) zero_rows(own, own_bytes, line_bytes, s->inner);
+    copy_rows(own, own_bytes, p.b, p.b_stride * s->size, bytes, s->inner);
+    p.b = own;
+    p.b_stride = own_bytes / s->size;
+  }
+  if (s->copy_out) {
+    p.out = own + s->copy_b * line_bytes;
+    p.out_stride = own_bytes / s->size;
+  }
+  if (p.kind != RPO_TIMES) {
+    zero_rows(p.out, p.out_stride * s->size, s->copy_out ? line_bytes : bytes, s->inner);
+  }
+  return p;
+}
+
 /* Threads add to panels of their own, not to neighbouring columns of one array: there the processor
  * would fetch lines of one thread for the other, and both would wait. */
 static rpo_status panel_task(void *context, int64_t task, int thread, rpo_job *job,
                              rpo_error *err) {
   const products *const s = context;
   int64_t const from = panel_start(s, task), width = panel_start(s, task + 1) - from;
-  int64_t const line_bytes = lines_of(s, width) * LINE_BYTES, bytes = width * s->size;
-  int64_t const out_bytes = s->p.out_stride * s->size;
-  char *const own_out = s->copy_out ? rpo_new_zero(s->inner, line_bytes) : NULL;
-  char *const own_b = s->copy_b ? copy_of_b(s, from, from + width) : NULL;
-  char *const out = (char *)s->p.out + from * s->size;
-  rpo_product p = s->p;
-  rpo_status status;
-  if ((s->copy_out && own_out == NULL) || (s->copy_b && own_b == NULL)) {
-    status = rpo_fail_memory(err, "columns of the product");
-    goto done;
+  int64_t const whole_lines = lines_of(s, width) * LINE_BYTES / s->size;
+  char *const own = s->own == NULL ? NULL : s->own + thread * s->own_bytes;
+  rpo_product const p = panel_of(s, from, width, own);
+  RPO_TRY(add_rows(s, &p, p.beside ? whole_lines : width, thread, job, err));
+  if (s->copy_out) {
+    copy_rows((char *)s->p.out + from * s->size, s->p.out_stride * s->size, p.out,
+              p.out_stride * s->size, width * s->size, s->inner);
   }
-  p.b = own_b != NULL ? own_b : (const char *)s->p.b + from * s->size;
-  p.out = own_out != NULL ? own_out : out;
-  if (own_b != NULL) p.b_stride = line_bytes / s->size;
-  if (own_out != NULL) p.out_stride = line_bytes / s->size;
-  if (own_out == NULL) {
-    for (int64_t i = 0; i < s->inner; i++) memset(out + i * out_bytes, 0, (size_t)bytes);
-  }
-  int const whole_lines = own_b != NULL && own_out != NULL;
-  RPO_GOTO(add_rows(s, &p, whole_lines ? line_bytes / s->size : width, thread, job, err));
-  if (own_out != NULL) copy_rows(out, out_bytes, own_out, line_bytes, bytes, s->inner);
-done:
-  rpo_delete(own_b);
-  rpo_delete(own_out);
-  return status;
+  return RPO_OK;
 }
 
 static rpo_status check(int kind, const rpo_matrix *A, const double *weight, const rpo_matrix *B,
@@ -140,37 +147,41 @@ static rpo_status check(int kind, const rpo_matrix *A, const double *weight, con
   return RPO_OK;
 }
 
+/* Panels of a dense side larger than the caches: narrow ones fit, down to a single line. Each walks
+ * all of A anew, which costs less than a line from memory for every entry. */
+static int64_t far_panels(const products *s, int64_t lines) {
+  int64_t const fit = FAR_BYTES / (s->inner * LINE_BYTES);
+  return ceil_div(lines, fit > 1 ? fit : 1);
+}
+
 /* How the work is cut: none of it changes a bit of the result. */
 static void plan(products *s, const rpo_control *control) {
   int64_t const stored = rpo_ptr_at(s->p.a, s->rows), lines = lines_of(s, s->width);
   int64_t const bytes = s->inner * lines * LINE_BYTES;
   int64_t const aligned =
       (uintptr_t)s->p.b % LINE_BYTES == 0 && s->p.b_stride * s->size % LINE_BYTES == 0;
-  int const pays = stored >= 4 * s->inner && bytes <= SHARED_BYTES;
-  double const row_work = ((double)stored / (double)s->rows + 1.0) * (double)s->width;
-  s->step = 1 + (int64_t)(STEP_WORK / row_work);
-  s->panels = 1;
-  s->p.ahead = bytes > NEAR_BYTES ? 1 + FETCHED_LINES / lines : 0;
+  int const pays = stored >= 4 * s->inner, far = pays && bytes > SHARED_BYTES;
+  int64_t const cut = far ? far_panels(s, lines) : 1, threads = rpo_threads(control, lines);
   if (s->p.kind == RPO_TIMES) {
-    s->copy_b = pays && !aligned;
-    return;
+    s->panels = cut >= 2 * threads ? cut : 1;
+    s->copy_b = s->panels > 1 || (pays && !far && !aligned);
+  } else {
+    s->panels = cut > threads ? cut : threads;
+    s->copy_b = pays && s->p.kind == RPO_GRAM;
+    s->copy_out = pays;
   }
-  int64_t const threads = rpo_threads(control, lines);
-  s->panels = threads;
-  s->copy_out = pays;
-  s->copy_b = pays && s->p.kind == RPO_GRAM;
+  int64_t const most = ceil_div(lines, s->panels);
+  double const row_work =
+      ((double)stored / (double)s->rows + 1.0) * (double)(most * LINE_BYTES / s->size);
+  s->step = 1 + (int64_t)(STEP_WORK / row_work);
+  s->p.ahead = bytes > NEAR_BYTES ? 1 + FETCHED_LINES / most : 0;
+  s->own_bytes = s->inner * most * LINE_BYTES * (s->copy_b + s->copy_out);
 }
 
+/* A B in one panel: threads share the copy of B, if there is one, and the rows of A. */
 static rpo_status times(products *s, const rpo_control *control, rpo_error *err) {
-  void *const own_b = s->copy_b ? copy_of_b(s, 0, s->width) : NULL;
-  if (s->copy_b && own_b == NULL) return rpo_fail_memory(err, "a copy of B");
-  if (own_b != NULL) {
-    s->p.b = own_b;
-    s->p.b_stride = lines_of(s, s->width) * LINE_BYTES / s->size;
-  }
-  rpo_status const status = rpo_run(control, ceil_div(s->rows, s->step), times_task, s, err);
-  rpo_delete(own_b);
-  return status;
+  s->p = panel_of(s, 0, s->width, s->own);
+  return rpo_run(control, ceil_div(s->rows, s->step), times_task, s, err);
 }
 
 static rpo_status multiply(int kind, const rpo_matrix *A, const double *weight, const rpo_matrix *B,
@@ -192,8 +203,15 @@ static rpo_status multiply(int kind, const rpo_matrix *A, const double *weight, 
   s.p.out = out;
   s.p.out_stride = B->cols;
   plan(&s, control);
-  return kind == RPO_TIMES ? times(&s, control, err)
-                           : rpo_run(control, s.panels, panel_task, &s, err);
+  int const shared = kind == RPO_TIMES && s.panels == 1;
+  if (s.own_bytes > 0) {
+    s.own = rpo_new(shared ? 1 : rpo_threads(control, s.panels), s.own_bytes);
+    if (s.own == NULL) return rpo_fail_memory(err, "columns of the product");
+  }
+  rpo_status const status =
+      shared ? times(&s, control, err) : rpo_run(control, s.panels, panel_task, &s, err);
+  rpo_delete(s.own);
+  return status;
 }
 
 rpo_status rpo_sparse_product(const rpo_matrix *A, const double *weight, const rpo_matrix *B,

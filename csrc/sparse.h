@@ -18,6 +18,7 @@ typedef struct rpo_product {
   int64_t b_stride;     /* numbers from row to row */
   void *out;
   int64_t out_stride;
+  int beside;    /* each row of out lies right behind that of b */
   int64_t ahead; /* entries by which rows of b or out are fetched before their turn; 0: not */
 } rpo_product;
 #endif

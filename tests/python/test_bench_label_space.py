@@ -1,4 +1,4 @@
-"""The reproductions of the two papers on label spaces run, resume and report."""
+"""The reproductions of the two papers on label spaces and bench/labels.py run and report."""
 
 import json
 import subprocess
@@ -70,3 +70,18 @@ def test_mineiro2015(tmp_path):
     for record in records:
         if "PLST" in record:
             assert record["Rembrandt"] > record["CS"]
+
+
+def test_labels(folder, tmp_path):
+    for end in ("arff", "xml"):
+        (tmp_path / f"emotions.{end}").write_bytes((folder / f"cal500.{end}").read_bytes())
+    out = tmp_path / "labels.json"
+    command = [sys.executable, "-m", "bench.labels", "--quick", "--data", tmp_path, "--out", out]
+    done = subprocess.run([str(c) for c in command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    kept = json.loads(out.read_text())
+    assert kept["scale"]["rows"] == 7500
+    found = {tuple(key.split(": ")[1].split(", ")[:2]): r for key, r in kept["results"].items()}
+    assert {"none", "PLST", "CPLST", "Rembrandt", "ML-CSSP", "–"} == {e for e, _ in found}
+    assert found["none", "ridge"]["LRAP"] > 0.8  # the labels are linear
+    assert found["none", "ridge"]["LRAP"] > found["ML-CSSP", "ridge"]["LRAP"]

@@ -182,6 +182,28 @@ def test_draws_are_those_of_the_loop(rng):
     assert abs(np.mean(trials) - np.mean(loop_trials)) < 5 * spread
 
 
+@pytest.mark.parametrize("k", [2, 6])
+def test_proposition_1(rng, k):
+    """T = 2k/e² log(k/e²) draws, eq. (5) with c0 = 1, have full rank with chance 1 - 4e²."""
+    e = 0.25
+    trials = 2 * k / e**2 * np.log(k / e**2)
+    for Y in (labels(rng, 200, 40), labels(rng, 200, 40, 0.03)):
+        drawn = [
+            column_subset(Y, k, "exact-subspace", epsilon=k / np.sqrt(trials), random_state=seed)
+            for seed in range(40)
+        ]
+        assert abs(drawn[0].n_trials - trials) <= 1
+        assert np.mean([subset.full_rank for subset in drawn]) >= 1 - 4 * e**2
+
+
+@pytest.mark.parametrize("d", [20, 60, 180])
+def test_corollary_1(rng, d):
+    """The ratio to the best approximation of rank k is a constant: it does not grow with d."""
+    Y = labels(rng, 300, d, 0.1)
+    ratio = [column_subset(Y, 8, random_state=seed).ratio for seed in range(30)]
+    assert np.mean(np.array(ratio) < 2.0) >= 0.9
+
+
 @pytest.mark.parametrize("k", [1, 5, 20, 30])
 def test_proposition_2(rng, k):
     """On average at most k·H_k trials; equality where k labels share all leverage evenly."""
