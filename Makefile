@@ -13,7 +13,7 @@ C_FILES = $(wildcard include/*.h csrc/*.[ch] tools/*.[ch] tests/c/*.[ch] tests/c
                     examples/c/*.[ch] examples/cpp/*.cpp)
 PY_FILES := pyrpo tests bench examples
 
-.PHONY: help demo bench bench-joly2014 bench-joly2017 bench-bi2013 bench-mineiro2015 \
+.PHONY: help demo bench bench-boosting bench-joly2014 bench-joly2017 bench-bi2013 bench-mineiro2015 \
         test test-c test-examples test-python check lint check-c dev format clean \
         check-long long-python long-serial long-valgrind long-clang long-race
 
@@ -22,6 +22,7 @@ help:
 	@echo "make test        C tests, C, C++ and Rust examples, Python tests against the installed package"
 	@echo "make dev         editable install: C sources are rebuilt on import"
 	@echo "make bench       speed and size beside scikit-learn (DATA=folder, ARGS='--quick')"
+	@echo "make bench-boosting  boosting beside the peers that are installed in .venv; its page"
 	@echo "make bench-joly2014  the forest paper's tables and figures (DATA=folder, ARGS='--quick')"
 	@echo "make bench-joly2017  the boosting paper's tables and figures (DATA=folder, ARGS='--quick')"
 	@echo "make bench-bi2013, make bench-mineiro2015  those of the papers on label spaces"
@@ -64,6 +65,11 @@ demo: $(STAMP)/package
 bench: $(STAMP)/package
 	$(VENV)/bin/python bench/forest.py $(if $(DATA),--data $(DATA)) $(ARGS)
 	$(VENV)/bin/python -m bench.labels $(if $(DATA),--data $(DATA)) $(ARGS)
+
+bench-boosting: $(STAMP)/package
+	$(VENV)/bin/python bench/boosting.py $(if $(DATA),--data $(DATA)) $(ARGS)
+	$(VENV)/bin/python bench/tuned.py $(if $(DATA),--data $(DATA))
+	$(VENV)/bin/python bench/boosting_page.py
 
 bench-joly2014: $(STAMP)/package
 	$(VENV)/bin/python -m bench.joly2014 $(if $(DATA),--data $(DATA)) $(ARGS)

@@ -34,8 +34,8 @@ so long; over 100 rounds xgboost's `multi_output_tree` takes 0.62 s each on spar
 On two threads a round takes {two:.2f} ms instead of {one:.2f}: **{speedup:.2f}×**.
 
 The first pass goes over the scores of all rows, the second over those of the 70 % that were
-drawn: {rate:.1f} GB of scores a second on one core, {share:.0f} % of what a copy moves. It is not the
-memory that limits them: {functions:.1f} billion logistic functions a second, about 20 vector
+drawn: {rate:.1f} GB of scores a second on one core, {share:.0f} % of what a copy moves. It is not
+the memory that limits them: {functions:.1f} billion logistic functions a second, about 20 vector
 operations and a division each, take 3.5 ms of a round; adding the last tree takes 1.3 ms, the
 rest is projecting, sums by leaf, and growing the tree.
 
