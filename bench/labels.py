@@ -311,7 +311,7 @@ def measure(settings: list[Callable], train, test) -> dict:
 def compare(name: str, folder: Path, results: dict, save: Callable) -> None:
     """All models on a data set; those that are kept are not run again."""
     train, test = read(folder, name)
-    models = [*ours(train[0], train[1].shape[1]), *theirs()]
+    models = [*theirs(), *ours(train[0], train[1].shape[1])]
     for embed, regressor, decoder, settings in models:
         key = f"{name}: {embed}, {regressor}, {decoder}"
         if key in results:
@@ -359,7 +359,7 @@ def run(arguments: argparse.Namespace) -> None:
         kept["scale"] = scale.measure()
         save()
     print("Rembrandt,", scale.key, {k: round(v, 1) for k, v in kept["scale"].items()}, flush=True)
-    for name in SETS[:1] if arguments.quick else SETS:
+    for name in SETS[:1] if arguments.quick else arguments.only:
         if _file(arguments.data, name) or _file(arguments.data, f"{name}-train"):
             compare(name, arguments.data, kept["results"], save)
         else:
@@ -375,6 +375,7 @@ def main() -> None:
     folder = Path(os.environ.get("PYRPO_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("--quick", action="store_true", help="the smallest set only")
     parser.add_argument("--data", type=Path, default=folder, help="folder of ARFF files")
+    parser.add_argument("--only", nargs="+", default=SETS, metavar="NAME", help="these data sets")
     parser.add_argument("--page", action="store_true", help="print tables, no run")
     parser.add_argument("--out", type=Path, help="file of the results, resumed")
     with threadpool_limits(1):

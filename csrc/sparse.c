@@ -136,7 +136,7 @@ static rpo_status check(int kind, const rpo_matrix *A, const double *weight, con
     return rpo_fail(err, RPO_EINVAL, "B must have %lld rows, got %lld", (long long)rows,
                     (long long)B->rows);
   }
-  if (A->cols > INT64_MAX / (8 * B->cols + LINE_BYTES)) {
+  if (A->cols > INT64_MAX / 2 / (8 * B->cols + LINE_BYTES)) { /* twice: B beside the result */
     return rpo_fail(err, RPO_ENOMEM, "%lld x %lld numbers do not fit the machine",
                     (long long)A->cols, (long long)B->cols);
   }

@@ -21,7 +21,7 @@ from pyrpo._native_scores import scores_topk
 
 __all__ = ["LogisticDecoder"]
 
-_SCORES = 1 << 22  # numbers of a block of scores
+_SCORES = 1 << 24  # numbers of a block of scores: 160 rows of 100 000 labels keep BLAS busy
 _MOMENTUM, _MEMORY = 0.9, 0.999
 _BATCH, _FEWEST_STEPS = 512, 1000
 _HELD = 2500  # rows

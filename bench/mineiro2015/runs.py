@@ -296,7 +296,7 @@ def units(quick: bool, share: float, full: bool) -> Iterator[Any]:
     sizes = (share / 8, share / 4) if quick else (share / 8, share / 4, share / 2, share)
     yield from (Embedding(size, 100 if quick else 300) for size in sizes)
     if not quick:
-        sizes = [(k, seed) for k in (50, 100) for seed in range(3)]
+        sizes = [(k, seed) for k in (20, 50, 100) for seed in range(3)]
         yield from (Texts(m, k, share / 4, s) for k, s in sizes for m in ("RE", "CS", "PCA"))
         yield from dict.fromkeys(unit for row in GROWTH.values() for unit in row)
         yield Speed()

@@ -129,14 +129,16 @@ static void products_are_the_definition(void) {
   }
 }
 
-/* Dense sides beyond the near cache, where rows are fetched early, and beyond what is copied. */
+/* Dense sides beyond the near cache, where rows are fetched early, and beyond all caches: those go by
+ * narrow panels. */
 static void large_products(void) {
   dice d = {2};
   for (int kind = 0; kind < KINDS; kind++) {
     for (int single = 0; single < 2; single++) {
       for (int far = 0; far < 2; far++) {
-        sums s = sums_new(&d, kind, single, !far, 0, 40000, far ? 20000 : 3000, 61);
+        sums s = sums_new(&d, kind, single, !far, 0, 40000, far ? 20000 : 3000, far ? 131 : 61);
         mini_context("kind %d, large, %d%d", kind, single, far);
+        check_product(&s, NULL, 1);
         check_product(&s, s.weight, 3);
         sums_free(&s);
       }

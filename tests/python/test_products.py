@@ -121,6 +121,28 @@ def test_the_largest_index_type_is_kept(rng):
     np.testing.assert_array_equal(product(A, Z), few)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_far_dense_sides_go_by_panels(rng, dtype):
+    """140 000 rows of B, more than caches hold: panels of one line, the last one not full."""
+    n, p, entries = 2500, 140_000, 240
+    columns = rng.integers(p, size=n * entries, dtype=np.int32)
+    values, starts = rng.normal(size=n * entries).astype(dtype), np.arange(n + 1) * entries
+    A = sparse.csr_array((values, columns, starts.astype(np.int32)), shape=(n, p))
+    Z, w = rng.normal(size=(p, 41 if dtype == np.float64 else 85)).astype(dtype), rng.random(n)
+    close = {"atol": 1e-2 if dtype == np.float32 else 1e-10}
+    inner = A @ Z
+    weighted = (w[:, None] * inner).astype(dtype)
+    one_thread = None
+    for n_jobs in (1, 2, 3, 5):
+        jobs = {"n_jobs": n_jobs}
+        found = product(A, Z, **jobs), t_product(A, inner, **jobs), gram_product(A, Z, w, **jobs)
+        for part, oracle in zip(found, (inner, A.T @ inner, A.T @ weighted), strict=True):
+            np.testing.assert_allclose(part, oracle, **close)
+        one_thread = found if n_jobs == 1 else one_thread
+        for part, before in zip(found, one_thread, strict=True):
+            np.testing.assert_array_equal(part, before)
+
+
 SCRIPT = """
 import hashlib, sys
 import numpy as np
