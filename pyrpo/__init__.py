@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from pyrpo import _native, _note
+from pyrpo import _native
+from pyrpo._keeping import inspect_model, load
 from pyrpo.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from pyrpo.forest import (
     ExtraTreesClassifier,
@@ -20,40 +19,16 @@ from pyrpo.tree import (
 
 __version__ = _native.version
 
-_ESTIMATORS = {
-    cls.__name__: cls
-    for cls in (
-        DecisionTreeClassifier,
-        DecisionTreeRegressor,
-        ExtraTreesClassifier,
-        ExtraTreesRegressor,
-        GradientBoostingClassifier,
-        GradientBoostingRegressor,
-        RandomForestClassifier,
-        RandomForestRegressor,
-    )
-}
-
-__all__ = [*_ESTIMATORS, "LabelEmbeddingClassifier", "load"]
-
-
-def load(path) -> Any:
-    """Read an estimator from a file its ``save`` wrote.
-
-    Parameters
-    ----------
-    path : path-like
-
-    Returns
-    -------
-    estimator : fitted estimator
-    """
-    model = _native.Model.load(path)
-    try:
-        estimator = _note.read(model.note, _ESTIMATORS)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _native.FormatError(
-            f"{path} holds a model, but no estimator saved by pyrpo ({error})"
-        ) from error
-    estimator._model = model
-    return estimator
+__all__ = [
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
+    "LabelEmbeddingClassifier",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "inspect_model",
+    "load",
+]

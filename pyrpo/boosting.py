@@ -388,7 +388,7 @@ class BaseBoosting(MultiOutputMixin, BaseEstimator):
         Parameters
         ----------
         path : path-like
-            An existing file is replaced.
+            An existing file is replaced, at once: it is the old or the new one at any moment.
         """
         check_is_fitted(self)
         self._model.save(path, _note.write(self))

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyrpo._docs import store
 from pyrpo._inputs import canonical, check_structure, check_weight, classification_outputs
+from pyrpo._keeping import SavesArrays
 from pyrpo._least_squares import Ridge
 from pyrpo.decoder import LogisticDecoder, blocks, top_of_blocks
 from pyrpo.embedding import Rembrandt
@@ -23,7 +24,7 @@ __all__ = ["LabelEmbeddingClassifier"]
 _FLOATS = [np.float64, np.float32]
 
 
-class LabelEmbeddingClassifier(ClassifierMixin, BaseEstimator):
+class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
     """Labels are embedded, codes are predicted from X, and labels are decoded from the codes.
 
     With ``Rembrandt`` and a fitted decoder this is Algorithm 3 of the Rembrandt paper, with
