@@ -242,7 +242,7 @@ RPO_API int64_t rpo_forest_trees(const rpo_forest *forest);
 RPO_API int64_t rpo_forest_inputs(const rpo_forest *forest);  /* columns X must have */
 RPO_API int64_t rpo_forest_outputs(const rpo_forest *forest); /* d, columns of a prediction */
 RPO_API int64_t rpo_forest_rows(const rpo_forest *forest);    /* training rows */
-RPO_API int64_t rpo_forest_bytes(const rpo_forest *forest);   /* memory = size of a saved file */
+RPO_API int64_t rpo_forest_bytes(const rpo_forest *forest); /* memory = file, without a new note */
 /* 1 when the leaves are kept as training rows, 0 when a table of their values is smaller. */
 RPO_API int32_t rpo_forest_has_rows(const rpo_forest *forest);
 
@@ -363,8 +363,8 @@ RPO_API rpo_status rpo_forest_load(const char *path, rpo_forest **out, rpo_error
 RPO_API rpo_status rpo_forest_open_mapped(const char *path, rpo_forest **out, rpo_error *err);
 /* 1 when the forest is a mapped file. */
 RPO_API int32_t rpo_forest_is_mapped(const rpo_forest *forest);
-/* The same through memory: dump writes rpo_forest_bytes(forest) bytes, a file without a note that was
- * not loaded with one; parse checks as load does. */
+/* The same through memory: dump writes rpo_forest_bytes(forest) bytes, the note that it was loaded
+ * with among them; parse checks as load does. */
 RPO_API rpo_status rpo_forest_dump(const rpo_forest *forest, void *buffer, rpo_error *err);
 RPO_API rpo_status rpo_forest_parse(const void *buffer, int64_t bytes, rpo_forest **out,
                                     rpo_error *err);

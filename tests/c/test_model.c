@@ -133,6 +133,28 @@ static void bad_arguments_are_refused(void) {
 
 /* ---- Damage ---- */
 
+/* Sparse rows walk in ways of their own: those of numbers, and those of ones. */
+static void use_sparse(const rpo_forest *f, int64_t inputs, double *out, int64_t *index) {
+  static const int64_t start[5] = {0, 1, 1, 3, 4};
+  static const double real[4] = {-1.0, 2.0, 1.0, 0.5}, ones[4] = {1.0, 1.0, 1.0, 1.0};
+  int64_t const column[4] = {inputs - 1, 0, inputs - 1, 0};
+  rpo_matrix X;
+  if (inputs < 2) return;
+  memset(&X, 0, sizeof X);
+  X.rows = 4;
+  X.cols = inputs;
+  X.format = RPO_CSR;
+  X.dtype = RPO_F64;
+  X.index = RPO_I64;
+  X.indptr = start;
+  X.indices = column;
+  for (int k = 0; k < 2; k++) {
+    X.data = k == 0 ? real : ones;
+    (void)rpo_forest_predict(f, &X, NULL, out, NULL);
+    (void)rpo_forest_predict_topk(f, &X, 1, NULL, index, out, NULL);
+  }
+}
+
 /* Everything that reads a model; its answers do not matter, only that each call returns. */
 static void use(const rpo_forest *f) {
   enum { MOST = 1 << 16 };
@@ -152,6 +174,7 @@ static void use(const rpo_forest *f) {
   X.row_stride = inputs;
   X.col_stride = 1;
   (void)rpo_forest_predict(f, &X, NULL, out, NULL);
+  use_sparse(f, inputs, out, index);
   if (rpo_forest_is_boosted(f) && 4 * d < MOST) {
     static float scores[MOST];
     (void)rpo_forest_add_trees(f, &X, 0, trees, NULL, scores, NULL);
@@ -175,6 +198,9 @@ static void use(const rpo_forest *f) {
   rpo_forest *again = NULL;
   int64_t const pick[2] = {0, 0};
   (void)rpo_forest_pick(&f, 1, pick, 1, &again, NULL);
+  rpo_forest_free(again);
+  again = NULL;
+  (void)rpo_forest_drop_labels(f, NULL, &again, NULL);
   rpo_forest_free(again);
 }
 
