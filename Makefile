@@ -15,7 +15,7 @@ PY_FILES := pyrpo tests bench examples
 
 .PHONY: help demo bench bench-boosting bench-joly2014 bench-joly2017 bench-bi2013 bench-mineiro2015 \
         test test-c test-examples test-python check lint check-c dev format clean \
-        check-long long-python long-serial long-valgrind long-clang long-race
+        check-long long-python long-serial long-valgrind long-clang long-race long-foreign
 
 help:
 	@echo "make demo        forests on a generated problem with 1000 labels: a table and demo.png"
@@ -27,7 +27,8 @@ help:
 	@echo "make bench-joly2017  the boosting paper's tables and figures (DATA=folder, ARGS='--quick')"
 	@echo "make bench-bi2013, make bench-mineiro2015  those of the papers on label spaces"
 	@echo "make check       linters, formatters, C tests under the address and UB sanitizers"
-	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang, for races"
+	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang, for races,"
+	@echo "                 big-endian and of 32 bits"
 	@echo "make format      rewrite the sources as 'make check' wants them"
 	@echo "make clean       remove .venv and everything built"
 
@@ -104,7 +105,7 @@ lint: $(STAMP)/lint-tools
 check-c: build/sanitize/build.ninja
 	meson test -C build/sanitize --print-errorlogs -t 5
 
-check-long: long-python long-serial long-valgrind long-clang long-race
+check-long: long-python long-serial long-valgrind long-clang long-race long-foreign
 
 long-python: $(STAMP)/test-tools $(STAMP)/package
 	$(VENV)/bin/pytest -m slow; status=$$?; [ $$status -eq 0 ] || [ $$status -eq 5 ] # 5: none
@@ -134,6 +135,18 @@ long-race: $(STAMP)/build-tools
 	  OMP_TOOL_LIBRARIES=$(ARCHER) TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
 	    meson test -C build/race --print-errorlogs -t 10; \
 	else echo "clang with its OpenMP (Debian: clang libomp-dev) is not installed: left out"; fi
+
+# Big-endian in an emulator, and 32 bits: see cross/*.ini.
+FOREIGN = $(if $(shell command -v s390x-linux-gnu-gcc && command -v qemu-s390x),s390x) \
+          $(if $(shell command -v i686-linux-gnu-gcc),i686)
+
+long-foreign: $(STAMP)/build-tools
+	@for machine in $(FOREIGN); do \
+	  { [ -f build/$$machine/build.ninja ] || \
+	    meson setup build/$$machine --cross-file cross/$$machine.ini; } && \
+	  meson test -C build/$$machine --print-errorlogs -t 20 || exit 1; \
+	done
+	@echo "tested for: $(or $(strip $(FOREIGN)),none; cross compilers are not installed: left out)"
 
 build/c/build.ninja: $(STAMP)/build-tools
 	[ -f $@ ] || meson setup build/c

@@ -170,6 +170,7 @@ rpo_status rpo_forest_agreement(const rpo_forest *m, const rpo_matrix *X, const 
   memset(&g, 0, sizeof g);
   RPO_TRY(rpo_reading_start(&g.r, m, X, out, err));
   RPO_TRY(rpo_refuse_boosted(m, "agreement", err));
+  RPO_TRY(rpo_model_check(m, err));
   RPO_TRY(check(m, X, Y, rows, weight, err));
   int const threads = rpo_threads(control, X->rows);
   g.Y = Y;

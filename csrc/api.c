@@ -1,6 +1,5 @@
-/* The small public functions: options, features, projections, files. The large ones stand where their
+/* The small public functions: options, features, projections, sizes. The large ones stand where their
  * work is done: forest.c (fit), pick.c, readout.c (predictions), topk.c, weights.c, nodes.c (trees). */
-#include <stdio.h>
 #include <string.h>
 
 #include "array.h"
@@ -161,14 +160,7 @@ rpo_status rpo_projection_apply(const rpo_projection *projection, const rpo_matr
   return RPO_OK;
 }
 
-/* ---- Forests: sizes, files ---- */
-
-void rpo_forest_free(rpo_forest *m) {
-  if (m == NULL) return;
-  rpo_delete(m->block);
-  rpo_delete(m->s.start);
-  rpo_delete(m);
-}
+/* ---- Forests: sizes ---- */
 
 int64_t rpo_forest_trees(const rpo_forest *m) { return m == NULL ? 0 : m->trees; }
 int64_t rpo_forest_inputs(const rpo_forest *m) { return m == NULL ? 0 : m->inputs; }
@@ -179,85 +171,3 @@ const double *rpo_forest_start(const rpo_forest *m) { return m == NULL ? NULL : 
 const float *rpo_forest_step(const rpo_forest *m) { return m == NULL ? NULL : m->step; }
 int32_t rpo_forest_is_boosted(const rpo_forest *m) { return m != NULL && m->start != NULL; }
 int32_t rpo_forest_has_rows(const rpo_forest *m) { return m != NULL && rpo_has_rows(m); }
-
-rpo_status rpo_forest_dump(const rpo_forest *m, void *buffer, rpo_error *err) {
-  if (m == NULL || buffer == NULL) return rpo_fail(err, RPO_EINVAL, "forest or buffer is NULL");
-  memcpy(buffer, m->block, (size_t)m->bytes);
-  return RPO_OK;
-}
-
-rpo_status rpo_forest_parse(const void *buffer, int64_t bytes, rpo_forest **out, rpo_error *err) {
-  if (buffer == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "buffer or out is NULL");
-  if (bytes < 0) return rpo_fail(err, RPO_EINVAL, "bytes is negative: %lld", (long long)bytes);
-  char *const block = rpo_new(bytes, 1);
-  if (block == NULL) return rpo_fail_memory(err, "the model");
-  memcpy(block, buffer, (size_t)bytes);
-  rpo_status const status = rpo_model_open(block, bytes, out, err);
-  if (status != RPO_OK) rpo_delete(block);
-  return status;
-}
-
-const void *rpo_forest_note(const rpo_forest *m, int64_t *note_bytes) {
-  int const there = m != NULL && m->note.data != NULL && m->note.type == RPO_TYPE_U8;
-  if (note_bytes != NULL) *note_bytes = there ? m->note.count : 0;
-  return there ? m->note.data : NULL;
-}
-
-rpo_status rpo_forest_save(const rpo_forest *m, const char *path, const void *note,
-                           int64_t note_bytes, rpo_error *err) {
-  char *block = NULL;
-  int64_t bytes = 0;
-  if (m == NULL || path == NULL) return rpo_fail(err, RPO_EINVAL, "forest or path is NULL");
-  if (note_bytes < 0 || (note_bytes > 0 && note == NULL)) {
-    return rpo_fail(err, RPO_EINVAL, "note_bytes is %lld, note is %s", (long long)note_bytes,
-                    note == NULL ? "NULL" : "given");
-  }
-  RPO_TRY(rpo_model_annotate(m, note, note_bytes, &block, &bytes, err));
-  rpo_status status = RPO_OK;
-  FILE *const file = fopen(path, "wb");
-  if (file == NULL) {
-    status = rpo_fail(err, RPO_EIO, "cannot write %s", path);
-  } else {
-    int const written = fwrite(block, 1, (size_t)bytes, file) == (size_t)bytes;
-    int const closed = fclose(file) == 0;
-    if (!written || !closed) status = rpo_fail(err, RPO_EIO, "cannot write all of %s", path);
-  }
-  rpo_delete(block);
-  return status;
-}
-
-static rpo_status read_all(FILE *file, const char *path, char **out, int64_t *bytes,
-                           rpo_error *err) {
-  int64_t room = 1 << 16, used = 0;
-  char *block = rpo_new(room, 1);
-  while (block != NULL) {
-    used += (int64_t)fread(block + used, 1, (size_t)(room - used), file);
-    if (used < room) break;
-    char *const larger = rpo_grow(block, used, 2 * room, 1);
-    if (larger == NULL) rpo_delete(block);
-    block = larger;
-    room *= 2;
-  }
-  if (block == NULL) return rpo_fail_memory(err, "the model");
-  if (ferror(file)) {
-    rpo_delete(block);
-    return rpo_fail(err, RPO_EIO, "cannot read all of %s", path);
-  }
-  *out = block;
-  *bytes = used;
-  return RPO_OK;
-}
-
-rpo_status rpo_forest_load(const char *path, rpo_forest **out, rpo_error *err) {
-  char *block = NULL;
-  int64_t bytes = 0;
-  if (path == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "path or out is NULL");
-  FILE *const file = fopen(path, "rb");
-  if (file == NULL) return rpo_fail(err, RPO_EIO, "cannot read %s", path);
-  rpo_status const read = read_all(file, path, &block, &bytes, err);
-  (void)fclose(file);
-  RPO_TRY(read);
-  rpo_status const status = rpo_model_open(block, bytes, out, err);
-  if (status != RPO_OK) rpo_delete(block);
-  return status;
-}

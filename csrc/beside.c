@@ -12,6 +12,7 @@ static rpo_status check(const rpo_forest *const *forests, int64_t n, rpo_error *
     const rpo_forest *const a = forests[0], *const b = forests[j];
     if (b == NULL) return rpo_fail(err, RPO_EINVAL, "forest %lld is NULL", (long long)j);
     RPO_TRY(rpo_refuse_boosted(b, "forests side by side", err));
+    RPO_TRY(rpo_model_check(b, err));
     if (b->outputs != 1 || b->inputs != a->inputs || b->rows != a->rows ||
         (a->sample_weight.data == NULL) != (b->sample_weight.data == NULL)) {
       return rpo_fail(err, RPO_EINVAL,

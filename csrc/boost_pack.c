@@ -283,6 +283,7 @@ rpo_status rpo_boost_resume(rpo_boost *b, const rpo_forest *m, const rpo_control
   rpo_control quiet = {1, 0, NULL, NULL, NULL};
   rpo_status status = RPO_OK;
   if (b == NULL || m == NULL) return rpo_fail(err, RPO_EINVAL, "boost or forest is NULL");
+  RPO_TRY(rpo_model_check(m, err));
   if (b->rounds > 0)
     return rpo_fail(err, RPO_EINVAL, "boost has begun: it has %lld rounds", (long long)b->rounds);
   if (m->start == NULL || m->outputs != b->d || m->inputs != b->features->cols ||

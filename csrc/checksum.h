@@ -2,5 +2,8 @@
 #ifndef RPO_CHECKSUM_H
 #define RPO_CHECKSUM_H
 #include <stdint.h>
-uint64_t rpo_checksum(const void *data, int64_t bytes);
+
+/* Of an array of numbers of `size` bytes each as it lies in a file, little-endian, whatever the order
+ * of bytes in memory is; docs/format.md has the recipe. `bytes` is a multiple of 32, or size is 1. */
+uint64_t rpo_checksum(const void *data, int64_t bytes, int64_t size);
 #endif

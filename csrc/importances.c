@@ -57,6 +57,7 @@ static void gains_kept(const rpo_forest *m, int64_t t, double *weight, double *g
 
 rpo_status rpo_forest_importances(const rpo_forest *m, double *out, rpo_error *err) {
   if (m == NULL || out == NULL) return rpo_fail(err, RPO_EINVAL, "forest or out is NULL");
+  RPO_TRY(rpo_model_check(m, err));
   int64_t const inner = m->inner_start[m->trees];
   double *const weight = rpo_new(inner, 8), *const gain = rpo_new(inner, 8);
   rpo_status status;
@@ -299,6 +300,7 @@ rpo_status rpo_forest_importances_on(const rpo_forest *m, const rpo_matrix *X,
   memset(&a, 0, sizeof a);
   RPO_TRY(rpo_reading_start(&a.r, m, X, out, err));
   RPO_TRY(rpo_refuse_boosted(m, "importances on other outputs", err));
+  RPO_TRY(rpo_model_check(m, err));
   RPO_TRY(check_on(m, X, target, weight, err));
   a.weight = weight;
   a.leaf_of = m->rows > INT64_MAX / m->trees ? NULL : rpo_new(m->rows * m->trees, 4);

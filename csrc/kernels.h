@@ -39,8 +39,8 @@ typedef struct rpo_kernels {
   int has_lanes; /* 1: compiled with loop_classes.h */
   /* Grows the tree in g->samples[0 .. rows). */
   rpo_status (*grow)(rpo_grower *g, int64_t rows, uint64_t path);
-  /* Leaf of each of a block of rows in one tree. */
-  void (*leaves)(const rpo_model *model, int64_t tree, const rpo_rows *x, int32_t *leaf);
+  /* Leaf of each of a block of rows in one tree; 0: a model that is not trusted points nowhere. */
+  int (*leaves)(const rpo_model *model, int64_t tree, const rpo_rows *x, int32_t *leaf);
   /* z += sum over the entries of y[j] times column j of phi; columns are `stride` apart. */
   void (*add_columns)(const double *phi, int64_t stride, const int32_t *index, const double *y,
                       int64_t entries, double *z);

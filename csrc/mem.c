@@ -12,8 +12,10 @@
 #ifdef RPO_TEST_HOOKS
 int64_t rpo_mem_fail_after = -1;
 int64_t rpo_mem_live = 0;
+int64_t rpo_mem_asked = 0;
 
-static int test_allows(void) {
+static int test_allows(int64_t bytes) {
+  (void)rpo_add(&rpo_mem_asked, bytes);
   int64_t const left = rpo_add(&rpo_mem_fail_after, 0);
   if (left == 0) return 0;
   if (left > 0) (void)rpo_add(&rpo_mem_fail_after, -1);
@@ -29,7 +31,7 @@ static void *allocate(int64_t count, int64_t size, int zero) {
   uint64_t const total = (uint64_t)(count * size) + ALIGNMENT + sizeof(void *);
   if (total > SIZE_MAX / 2) return NULL;
 #ifdef RPO_TEST_HOOKS
-  if (!test_allows()) return NULL;
+  if (!test_allows(count * size)) return NULL;
 #endif
   char *const raw = zero ? calloc(1, (size_t)total) : malloc((size_t)total);
   if (raw == NULL) {

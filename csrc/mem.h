@@ -15,5 +15,6 @@ void rpo_delete(void *block); /* NULL allowed */
 #ifdef RPO_TEST_HOOKS
 extern int64_t rpo_mem_fail_after; /* allocations until one fails; negative: never */
 extern int64_t rpo_mem_live;       /* blocks not yet freed */
+extern int64_t rpo_mem_asked;      /* bytes of all allocations together */
 #endif
 #endif

@@ -92,53 +92,29 @@ rpo_status rpo_model_labels(const rpo_model *m, int64_t first, int64_t end, rpo_
 
 /* ---- Sections: where they lie, of what type and length ---- */
 
-static rpo_status damaged(rpo_error *err, const char *what) {
-  return rpo_fail(err, RPO_EFORMAT, "damaged model: %s", what);
-}
-
 static rpo_status read_sections(const char *block, int64_t bytes, rpo_array *found,
                                 rpo_error *err) {
   rpo_header head;
-  if (bytes < (int64_t)sizeof head) return damaged(err, "shorter than its header");
-  memcpy(&head, block, sizeof head);
-  if (memcmp(head.magic, RPO_MAGIC, 8) != 0) {
-    return rpo_fail(err, RPO_EFORMAT, "not a model: it does not begin with %s", RPO_MAGIC);
-  }
-  if (head.version != RPO_FORMAT_VERSION) {
-    return rpo_fail(err, RPO_EFORMAT, "model format %u is not known here (this library reads %d)",
-                    head.version, RPO_FORMAT_VERSION);
-  }
-  if (head.bytes != (uint64_t)bytes) return damaged(err, "its length is not the one in its header");
-  if (head.sections > RPO_SECTIONS ||
-      sizeof head + head.sections * sizeof(rpo_table_row) > (uint64_t)bytes) {
-    return damaged(err, "too many sections");
+  RPO_TRY(rpo_table_check(block, bytes, &head, err));
+  if (head.kind != RPO_MODEL_FOREST) {
+    return rpo_fail(err, RPO_EFORMAT, "a file of kind %u, not a forest", head.kind);
   }
   for (uint32_t i = 0; i < head.sections; i++) {
-    rpo_table_row s;
-    memcpy(&s, block + sizeof head + i * sizeof s, sizeof s);
-    int64_t const size = rpo_type_size((int32_t)s.type);
-    if (s.id >= RPO_SECTIONS || size == 0 || s.offset % RPO_BOUNDARY != 0 ||
-        s.offset > (uint64_t)bytes || s.count > ((uint64_t)bytes - s.offset) / (uint64_t)size) {
-      return damaged(err, "a section lies outside the file");
+    rpo_table_row const s = rpo_table_at(block, i);
+    if (s.id >= RPO_SECTIONS || found[s.id].data != NULL) {
+      return rpo_fail(err, RPO_EFORMAT, "damaged model: section %u has the id %u, unknown or twice",
+                      i, s.id);
     }
-    found[s.id].data = block + s.offset;
-    found[s.id].count = (int64_t)s.count;
-    found[s.id].type = (int32_t)s.type;
+    rpo_array const section = {block + s.offset, s.count, (int32_t)s.type};
+    found[s.id] = section;
   }
   return RPO_OK;
-}
-
-static rpo_status check_sum(const char *block, int64_t bytes, rpo_error *err) {
-  rpo_header head;
-  memcpy(&head, block, sizeof head);
-  if (rpo_block_checksum(block, bytes, &head) == head.checksum) return RPO_OK;
-  return damaged(err, "the checksum is wrong");
 }
 
 static rpo_status expect(const rpo_array *a, int32_t family, int64_t count, const char *what,
                          rpo_error *err) {
   if (a->data == NULL || a->count != count || !rpo_type_allowed(family, a->type)) {
-    return damaged(err, what);
+    return rpo_damaged(err, what);
   }
   return RPO_OK;
 }
@@ -157,7 +133,7 @@ static rpo_status attach_trees(rpo_model *m, const rpo_array *found, rpo_error *
   m->leaf_rows = found[RPO_SEC_LEAF_ROWS];
   m->sample_weight = found[RPO_SEC_SAMPLE_WEIGHT];
   m->flags = found[RPO_SEC_FLAGS].data;
-  int64_t const inner = m->feature.count, leaves = m->leaf_rows.count;
+  int64_t const inner = m->feature.count, leaves = m->leaf_weight.count;
   RPO_TRY(expect(&found[RPO_SEC_SAMPLING], RPO_TYPE_I64, 3 * m->trees, "the sampling", err));
   RPO_TRY(expect(&found[RPO_SEC_INNER_START], RPO_TYPE_I64, m->trees + 1, "the node starts", err));
   RPO_TRY(expect(&found[RPO_SEC_LEAF_START], RPO_TYPE_I64, m->trees + 1, "the leaf starts", err));
@@ -172,6 +148,7 @@ static rpo_status attach_trees(rpo_model *m, const rpo_array *found, rpo_error *
   if (m->sample_weight.data != NULL) {
     RPO_TRY(expect(&m->sample_weight, RPO_ANY, leaves, "the leaves' sample weights", err));
   }
+  if (found[RPO_SEC_ROWS].data != NULL) return RPO_OK;
   return expect(&m->leaf_rows, RPO_COUNT, leaves, "the leaves' rows", err);
 }
 
@@ -179,17 +156,17 @@ static rpo_status attach_rows(rpo_model *m, const rpo_array *found, rpo_error *e
   rpo_leaf_rows *const s = &m->s;
   s->row = found[RPO_SEC_ROWS];
   s->weight = found[RPO_SEC_ROW_WEIGHT];
+  s->start = found[RPO_SEC_LEAF_FIRST];
   RPO_TRY(expect(&found[RPO_SEC_ROW_START], RPO_TYPE_I64, m->trees + 1, "the row starts", err));
   s->tree_start = found[RPO_SEC_ROW_START].data;
+  RPO_TRY(expect(&s->start, RPO_INDEX, rpo_leaves(m) + m->trees, "the leaves' first rows", err));
   RPO_TRY(expect(&s->row, RPO_INDEX, s->row.count, "the rows section", err));
   if (s->weight.data == NULL) return RPO_OK;
   return expect(&s->weight, RPO_ANY, s->row.count, "the row weights", err);
 }
 
 /* Rows of the values: by training row in the rows form, else by leaf. */
-static int64_t value_rows(const rpo_model *m) {
-  return rpo_has_rows(m) ? m->rows : m->leaf_rows.count;
-}
+static int64_t value_rows(const rpo_model *m) { return rpo_has_rows(m) ? m->rows : rpo_leaves(m); }
 
 /* Leaves hold single or half precision numbers: one, or one an output. */
 static rpo_status attach_boosted(rpo_model *m, const rpo_array *found, rpo_error *err) {
@@ -200,11 +177,11 @@ static rpo_status attach_boosted(rpo_model *m, const rpo_array *found, rpo_error
   if (m->ratio || m->shares || found[RPO_SEC_ROWS].data != NULL ||
       (m->value.type != RPO_TYPE_F32 && m->value.type != RPO_TYPE_F16) ||
       (sparse && m->value.data == NULL)) {
-    return damaged(err, "the values");
+    return rpo_damaged(err, "the values");
   }
   if (step->data == NULL) return RPO_OK;
   RPO_TRY(expect(step, RPO_TYPE_F32, m->trees * m->outputs, "the steps", err));
-  if (sparse) return damaged(err, "the values");
+  if (sparse) return rpo_damaged(err, "the values");
   m->step = step->data;
   return RPO_OK;
 }
@@ -219,18 +196,19 @@ static rpo_status attach_readout(rpo_model *m, const rpo_array *found, rpo_error
   if (found[RPO_SEC_START].data != NULL) {
     RPO_TRY(attach_boosted(m, found, err));
   } else if (found[RPO_SEC_STEP].data != NULL || m->value.type == RPO_TYPE_F16) {
-    return damaged(err, "the values"); /* readouts of means know neither */
+    return rpo_damaged(err, "the values"); /* readouts of means know neither */
   }
   if (found[RPO_SEC_ROWS].data != NULL) RPO_TRY(attach_rows(m, found, err));
   int64_t const rows = value_rows(m), entries = m->value_index.count;
+  int32_t const family = m->start != NULL ? m->value.type : RPO_ANY; /* see attach_boosted */
   if (found[RPO_SEC_VALUE_START].data == NULL) {
     int64_t const each = m->step != NULL ? 1 : m->columns;
-    return expect(&m->value, RPO_ANY, rows * each, "the values", err);
+    return expect(&m->value, family, rows * each, "the values", err);
   }
   RPO_TRY(expect(&found[RPO_SEC_VALUE_START], RPO_TYPE_I64, rows + 1, "the value starts", err));
   m->value_start = found[RPO_SEC_VALUE_START].data;
   RPO_TRY(expect(&m->value_index, RPO_INDEX, entries, "the values", err));
-  return m->value.data == NULL ? RPO_OK : expect(&m->value, RPO_ANY, entries, "the values", err);
+  return m->value.data == NULL ? RPO_OK : expect(&m->value, family, entries, "the values", err);
 }
 
 /* A model that looks into the block, with nothing of its own yet. */
@@ -242,7 +220,7 @@ static rpo_status attach(const char *block, int64_t bytes, rpo_model *m, rpo_err
   RPO_TRY(expect(&found[RPO_SEC_SHAPE], RPO_TYPE_I64, 6, "the shape", err));
   const int64_t *const shape = found[RPO_SEC_SHAPE].data;
   for (int i = 0; i < 4; i++) {
-    if (shape[i] < 1 || shape[i] > INT32_MAX) return damaged(err, "the shape");
+    if (shape[i] < 1 || shape[i] > INT32_MAX) return rpo_damaged(err, "the shape");
   }
   m->bytes = bytes;
   m->trees = shape[0];
@@ -267,11 +245,34 @@ static int rises(const int64_t *start, int64_t count, int64_t last) {
   return 1;
 }
 
+/* Where trees begin: a few numbers a tree, checked of mapped files, too. */
+static rpo_status check_starts(const rpo_model *m, rpo_error *err) {
+  if (!rises(m->inner_start, m->trees, m->feature.count) ||
+      !rises(m->leaf_start, m->trees, rpo_leaves(m))) {
+    return rpo_damaged(err, "the node starts");
+  }
+  const int64_t *const rows = m->s.tree_start;
+  if (rows != NULL && !rises(rows, m->trees, m->s.row.count)) {
+    return rpo_damaged(err, "the row starts");
+  }
+  for (int64_t t = 0; t < m->trees; t++) {
+    if (m->leaf_start[t + 1] - m->leaf_start[t] != m->inner_start[t + 1] - m->inner_start[t] + 1) {
+      return rpo_damaged(err, "a tree has the wrong number of leaves");
+    }
+    if (rows != NULL && rows[t + 1] - rows[t] > m->rows) {
+      return rpo_damaged(err, "the row starts");
+    }
+    int64_t const draws = m->sampling[3 * t + 2];
+    if (draws < 0 || draws > INT32_MAX) return rpo_damaged(err, "the draws of a sample");
+  }
+  return RPO_OK;
+}
+
 static rpo_status check_within(const rpo_array *a, int64_t bound, const char *what,
                                rpo_error *err) {
   for (int64_t i = 0; i < a->count; i++) {
     int64_t const v = rpo_array_whole(a, i);
-    if (v < 0 || v >= bound) return damaged(err, what);
+    if (v < 0 || v >= bound) return rpo_damaged(err, what);
   }
   return RPO_OK;
 }
@@ -279,11 +280,18 @@ static rpo_status check_within(const rpo_array *a, int64_t bound, const char *wh
 /* A tree's leaves hold different rows. */
 static rpo_status check_leaf_rows(const rpo_model *m, rpo_error *err) {
   for (int64_t t = 0; t < m->trees; t++) {
-    int64_t left = m->rows;
-    for (int64_t l = m->leaf_start[t]; l < m->leaf_start[t + 1]; l++) {
-      int64_t const here = rpo_array_whole(&m->leaf_rows, l);
-      if (here < 0 || here > left) return damaged(err, "a leaf has too many rows");
+    int64_t const leaves = m->leaf_start[t + 1] - m->leaf_start[t];
+    int64_t left = rpo_has_rows(m) ? m->s.tree_start[t + 1] - m->s.tree_start[t] : m->rows;
+    if (rpo_has_rows(m) && rpo_leaf_begin(m, &m->s, t, 0) != m->s.tree_start[t]) {
+      return rpo_damaged(err, "the first leaf's rows begin too late");
+    }
+    for (int64_t l = 0; l < leaves; l++) {
+      int64_t const here = rpo_leaf_size(m, t, l);
+      if (here < 0 || here > left) return rpo_damaged(err, "a leaf has too many rows");
       left -= here;
+    }
+    if (rpo_has_rows(m) && left != 0) {
+      return rpo_damaged(err, "rows of leaves do not add up");
     }
   }
   return RPO_OK;
@@ -295,9 +303,6 @@ static rpo_status check_leaf_rows(const rpo_model *m, rpo_error *err) {
 static rpo_status check_children(const rpo_model *m, int64_t tree, int64_t *end, int64_t *leaf,
                                  rpo_error *err) {
   int64_t const first = m->inner_start[tree], inner = m->inner_start[tree + 1] - first;
-  if (m->leaf_start[tree + 1] - m->leaf_start[tree] != inner + 1) {
-    return damaged(err, "a tree has the wrong number of leaves");
-  }
   end[0] = inner;
   leaf[0] = 0;
   for (int64_t i = 0; i < inner; i++) {
@@ -307,7 +312,7 @@ static rpo_status check_children(const rpo_model *m, int64_t tree, int64_t *end,
     int const good = middle > i && middle <= end[i] && (right < 0 || middle < end[i]) &&
                      left == (middle > i + 1 ? i + 1 : ~leaf[i]) &&
                      (right >= 0 || ~right == leaf[i] + end[i] - i);
-    if (!good) return damaged(err, "a child is out of place");
+    if (!good) return rpo_damaged(err, "a child is out of place");
     if (left >= 0) {
       end[left] = middle;
       leaf[left] = leaf[i];
@@ -319,17 +324,13 @@ static rpo_status check_children(const rpo_model *m, int64_t tree, int64_t *end,
     int const missing = m->flags[first + i] & RPO_MISSING_LEFT;
     if (m->flags[first + i] !=
         rpo_node_flags(missing, left < 0, rpo_array_number(&m->threshold, first + i))) {
-      return damaged(err, "the flags of a node");
+      return rpo_damaged(err, "the flags of a node");
     }
   }
   return RPO_OK;
 }
 
 static rpo_status check_trees(const rpo_model *m, rpo_error *err) {
-  int64_t const inner = m->feature.count, leaves = m->leaf_rows.count;
-  if (!rises(m->inner_start, m->trees, inner) || !rises(m->leaf_start, m->trees, leaves)) {
-    return damaged(err, "the node starts");
-  }
   RPO_TRY(check_leaf_rows(m, err));
   RPO_TRY(check_within(&m->feature, m->inputs, "a feature is out of range", err));
   int64_t most = 1;
@@ -349,52 +350,33 @@ static rpo_status check_trees(const rpo_model *m, rpo_error *err) {
 
 static rpo_status check_readout(const rpo_model *m, rpo_error *err) {
   if (rpo_has_rows(m)) {
-    const rpo_leaf_rows *const s = &m->s;
-    if (!rises(s->tree_start, m->trees, s->row.count)) return damaged(err, "the rows section");
-    for (int64_t t = 0; t < m->trees; t++) { /* a tree's rows are counted in 32 bits */
-      if (s->tree_start[t + 1] - s->tree_start[t] > m->rows) return damaged(err, "the row starts");
-    }
-    RPO_TRY(check_within(&s->row, m->rows, "a training row is out of range", err));
+    RPO_TRY(check_within(&m->s.row, m->rows, "a training row is out of range", err));
   }
   if (m->value_start == NULL) return RPO_OK;
   if (!rises(m->value_start, value_rows(m), m->value_index.count)) {
-    return damaged(err, "the values");
+    return rpo_damaged(err, "the values");
   }
   return check_within(&m->value_index, m->columns, "a label is out of range", err);
 }
 
-rpo_status rpo_leaf_rows_start(const rpo_model *m, rpo_leaf_rows *s, rpo_error *err) {
-  s->start = rpo_new(m->leaf_start[m->trees] + m->trees, 4);
-  if (s->start == NULL) return rpo_fail_memory(err, "the model");
-  for (int64_t t = 0; t < m->trees; t++) {
-    uint32_t *const start = s->start + m->leaf_start[t] + t;
-    int64_t const leaves = m->leaf_start[t + 1] - m->leaf_start[t];
-    int64_t const rows = s->tree_start[t + 1] - s->tree_start[t];
-    int64_t sum = 0;
-    for (int64_t l = 0; l < leaves; l++) {
-      start[l] = (uint32_t)sum;
-      int64_t const here = rpo_array_whole(&m->leaf_rows, m->leaf_start[t] + l);
-      if (here < 0 || here > rows - sum) return damaged(err, "a leaf has too many rows");
-      sum += here;
-    }
-    start[leaves] = (uint32_t)sum;
-    if (sum != rows) return damaged(err, "rows of leaves do not add up");
-  }
-  return RPO_OK;
+rpo_status rpo_model_check(const rpo_model *m, rpo_error *err) {
+  if (m == NULL || m->trusted) return RPO_OK;
+  RPO_TRY(check_trees(m, err));
+  return check_readout(m, err);
 }
 
-/* Makes what a model owns beside the block, and takes that over. */
-static rpo_status take(const rpo_model *attached, char *block, rpo_model **out, rpo_error *err) {
+rpo_status rpo_untrusted(rpo_error *err, const char *what) {
+  return rpo_fail(err, RPO_EFORMAT, "damaged model, opened unchecked: %s", what);
+}
+
+static rpo_status take(const rpo_model *attached, char *block, int mapped, int trusted,
+                       rpo_model **out, rpo_error *err) {
   rpo_model *const m = rpo_new(1, (int64_t)sizeof *m);
   if (m == NULL) return rpo_fail_memory(err, "the model");
   *m = *attached;
-  rpo_status const status = rpo_has_rows(m) ? rpo_leaf_rows_start(m, &m->s, err) : RPO_OK;
-  if (status != RPO_OK) {
-    rpo_delete(m->s.start);
-    rpo_delete(m);
-    return status;
-  }
   m->block = block;
+  m->mapped = mapped;
+  m->trusted = trusted;
   *out = m;
   return RPO_OK;
 }
@@ -402,16 +384,26 @@ static rpo_status take(const rpo_model *attached, char *block, rpo_model **out, 
 rpo_status rpo_model_adopt(char *block, int64_t bytes, rpo_model **out, rpo_error *err) {
   rpo_model m;
   RPO_TRY(attach(block, bytes, &m, err));
-  return take(&m, block, out, err);
+  return take(&m, block, 0, 1, out, err);
 }
 
 rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error *err) {
+  rpo_header head;
+  rpo_model m;
+  RPO_TRY(rpo_table_check(block, bytes, &head, err));
+  rpo_block_turn(block, &head);
+  RPO_TRY(rpo_sections_check(block, &head, err));
+  RPO_TRY(attach(block, bytes, &m, err));
+  RPO_TRY(check_starts(&m, err));
+  RPO_TRY(rpo_model_check(&m, err));
+  return take(&m, block, 0, 1, out, err);
+}
+
+rpo_status rpo_model_open_mapped(char *block, int64_t bytes, rpo_model **out, rpo_error *err) {
   rpo_model m;
   RPO_TRY(attach(block, bytes, &m, err));
-  RPO_TRY(check_sum(block, bytes, err));
-  RPO_TRY(check_trees(&m, err));
-  RPO_TRY(check_readout(&m, err));
-  return take(&m, block, out, err);
+  RPO_TRY(check_starts(&m, err));
+  return take(&m, block, 1, 0, out, err);
 }
 
 /* ---- Copies ---- */
@@ -455,9 +447,10 @@ rpo_status rpo_model_tree(const rpo_model *m, int64_t tree, rpo_tree *out, doubl
   copy_numbers(&m->leaf_impurity, leaf, t.n_leaves, RPO_TYPE_F32, t.leaf_impurity);
   copy_numbers(&m->leaf_weight, leaf, t.n_leaves, RPO_TYPE_F64, t.leaf_weight);
   if (sampled) copy_numbers(&m->sample_weight, leaf, t.n_leaves, RPO_TYPE_F64, t.sample_weight);
-  copy_numbers(&m->leaf_rows, leaf, t.n_leaves, RPO_TYPE_I32, t.leaf_start + 1);
   t.leaf_start[0] = 0;
-  for (int64_t l = 0; l < t.n_leaves; l++) t.leaf_start[l + 1] += t.leaf_start[l];
+  for (int64_t l = 0; l < t.n_leaves; l++) {
+    t.leaf_start[l + 1] = t.leaf_start[l] + (int32_t)rpo_leaf_size(m, tree, l);
+  }
   if (rpo_has_rows(m)) {
     int64_t const row = m->s.tree_start[tree];
     copy_numbers(&m->s.row, row, t.n_rows, RPO_TYPE_I32, t.rows);

@@ -11,37 +11,6 @@
 #include "grow.h"
 #include "number.h"
 
-/* Ids of sections in files: never renumbered. */
-typedef enum rpo_section {
-  RPO_SEC_SHAPE = 1,       /* i64: trees, inputs, outputs, rows, ratio, shares */
-  RPO_SEC_SAMPLING = 2,    /* i64: by tree: seed, number, bootstrap draws (0: none) */
-  RPO_SEC_INNER_START = 3, /* i64: trees + 1 */
-  RPO_SEC_LEAF_START = 4,  /* i64: trees + 1 */
-  RPO_SEC_ROW_START = 5,   /* i64: trees + 1; rows form */
-  RPO_SEC_FEATURE = 6,     /* by inner node */
-  RPO_SEC_THRESHOLD = 7,   /* by inner node */
-  RPO_SEC_LEFT = 8,        /* by inner node: inner node of the tree, or ~leaf */
-  RPO_SEC_RIGHT = 9,
-  RPO_SEC_FLAGS = 10,         /* u8 by inner node: rpo_node_flag */
-  RPO_SEC_IMPURITY = 11,      /* f32 by inner node */
-  RPO_SEC_LEAF_IMPURITY = 12, /* f32 by leaf */
-  RPO_SEC_LEAF_WEIGHT = 13,   /* by leaf */
-  RPO_SEC_LEAF_ROWS = 14,     /* by leaf: number of training rows */
-  RPO_SEC_ROWS = 15,          /* rows form: training rows, leaf after leaf */
-  RPO_SEC_ROW_WEIGHT = 16,    /* rows form: their weights; absent: 1 */
-  RPO_SEC_VALUE_START = 17,   /* i64, sparse values: rows of them + 1; absent: dense */
-  RPO_SEC_VALUE_INDEX = 18,   /* sparse values: label columns */
-  RPO_SEC_VALUE = 19,         /* labels by training row, or leaf values; absent: ones (sparse) */
-  RPO_SEC_FALLBACK = 21,      /* f64 by output, ratio only */
-  RPO_SEC_NOTE = 22,          /* u8: the caller's own bytes */
-  RPO_SEC_SAMPLE_WEIGHT = 23, /* by leaf: its weight in the sample the tree was grown on, where the
-                                 leaves hold all rows; absent: they hold that sample */
-  RPO_SEC_START = 24, /* f64 by output: of boosted models, whose predictions are these and the
-                                 sums of their trees */
-  RPO_SEC_STEP = 25,  /* f32 by tree and output: leaves have one value, multiplied by these */
-  RPO_SECTIONS = 26
-} rpo_section;
-
 /* What a walk asks of a node besides feature, cut and children. */
 enum { RPO_MISSING_LEFT = 1, RPO_ONE_RIGHT = 2, RPO_LEFT_IS_LEAF = 4, RPO_ZERO_RIGHT = 8 };
 
@@ -53,17 +22,20 @@ static inline uint8_t rpo_node_flags(int missing_left, int left_is_leaf, double 
 /* S: the training rows of each leaf, leaf after leaf, and their weights. */
 struct rpo_leaf_rows {
   const int64_t *tree_start; /* trees + 1: where a tree's rows begin; NULL: there are none */
-  uint32_t *start; /* owned: by leaf, within its tree's; a tree has one more of them than leaves */
+  rpo_array
+      start; /* by leaf, within its tree's; a tree has one more of them than leaves; 16 or 32 bits */
   rpo_array row, weight; /* weight absent: ones */
   /* made again (rpo_leaf_rows_new), not part of a model: */
   int64_t rows, trees;
   const int64_t *leaf_start;
-  void *owned[4]; /* tree_start, leaf_start, the numbers of row and weight */
+  void *owned[5]; /* tree_start, leaf_start, the numbers of row, weight and start */
 };
 
 typedef struct rpo_forest {
   char *block; /* owned */
   int64_t bytes;
+  int mapped;  /* 1: block is a mapped file */
+  int trusted; /* 1: all numbers were checked, or made here; 0: each index is, before it is used */
   int64_t trees, inputs, outputs, rows;
   int64_t columns; /* of the labels: outputs, twice that with ratio */
   int ratio;
@@ -72,7 +44,7 @@ typedef struct rpo_forest {
   const uint8_t *flags;
   rpo_array feature, threshold, left, right, impurity, leaf_impurity, leaf_weight, leaf_rows;
   rpo_array sample_weight;    /* no data: leaf_weight */
-  rpo_leaf_rows s;            /* rows form; s.start is derived on opening */
+  rpo_leaf_rows s;            /* rows form */
   const int64_t *value_start; /* NULL: dense */
   rpo_array value_index, value;
   rpo_array fallback, note;
@@ -81,15 +53,22 @@ typedef struct rpo_forest {
 } rpo_model;
 
 static inline int rpo_has_rows(const rpo_model *m) { return m->s.tree_start != NULL; }
+static inline int64_t rpo_leaves(const rpo_model *m) { return m->leaf_weight.count; }
 
 /* Index of a leaf's first row in S; those of leaf + 1 follow. Leaves are numbered within the tree. */
 static inline int64_t rpo_leaf_begin(const rpo_model *m, const rpo_leaf_rows *s, int64_t tree,
                                      int64_t leaf) {
-  return s->tree_start[tree] + s->start[m->leaf_start[tree] + tree + leaf];
+  int64_t const at = m->leaf_start[tree] + tree + leaf;
+  int64_t const start = s->start.type == RPO_TYPE_U16 ? ((const uint16_t *)s->start.data)[at]
+                                                      : ((const int32_t *)s->start.data)[at];
+  return s->tree_start[tree] + start;
 }
 
-/* Fills s->start from the model's counts of rows by leaf, which must fit s->tree_start. */
-rpo_status rpo_leaf_rows_start(const rpo_model *model, rpo_leaf_rows *s, rpo_error *err);
+/* Number of training rows in a leaf. */
+static inline int64_t rpo_leaf_size(const rpo_model *m, int64_t tree, int64_t leaf) {
+  if (!rpo_has_rows(m)) return rpo_array_whole(&m->leaf_rows, m->leaf_start[tree] + leaf);
+  return rpo_leaf_begin(m, &m->s, tree, leaf + 1) - rpo_leaf_begin(m, &m->s, tree, leaf);
+}
 
 typedef struct rpo_labels { /* Y, or a leaf table, on the way into a model or out of it */
   int64_t rows, columns;
@@ -122,13 +101,17 @@ typedef struct rpo_model_parts {
 /* Chooses the readout, lays everything out; trees in parallel. */
 rpo_status rpo_model_pack(const rpo_model_parts *parts, const rpo_control *control, rpo_model **out,
                           rpo_error *err);
-/* Take the block over on success. What comes from outside is opened: every offset and index is
- * checked. What was packed here is adopted as it is. */
+/* These take the block over on success. What comes from outside is opened: every checksum, offset and
+ * index is checked. What was packed here is adopted as it is. */
 rpo_status rpo_model_adopt(char *block, int64_t bytes, rpo_model **out, rpo_error *err);
 rpo_status rpo_model_open(char *block, int64_t bytes, rpo_model **out, rpo_error *err);
-/* The block of a model with a note in it: a new block, *bytes long. */
-rpo_status rpo_model_annotate(const rpo_model *model, const void *note, int64_t note_bytes,
-                              char **block, int64_t *bytes, rpo_error *err);
+/* A mapped file, whose sections are not read yet: checks where they lie and where trees begin. */
+rpo_status rpo_model_open_mapped(char *block, int64_t bytes, rpo_model **out, rpo_error *err);
+/* Checks every offset and index, unless that was done: for calls that go through whole trees. Others
+ * check what they use, see rpo_untrusted. */
+rpo_status rpo_model_check(const rpo_model *model, rpo_error *err);
+/* The answer to an index of a mapped file that points nowhere. */
+rpo_status rpo_untrusted(rpo_error *err, const char *what);
 /* Copies one tree out again, with the weights of its rows (NULL when there are none). */
 rpo_status rpo_model_tree(const rpo_model *model, int64_t tree, rpo_tree *out, double **row_weight,
                           rpo_error *err);

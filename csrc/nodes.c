@@ -78,6 +78,7 @@ rpo_status rpo_forest_apply(const rpo_forest *m, const rpo_matrix *X, const rpo_
                             int64_t *out, rpo_error *err) {
   apply a;
   RPO_TRY(rpo_reading_start(&a.r, m, X, out, err));
+  RPO_TRY(rpo_model_check(m, err));
   a.out = out;
   a.leaf = rpo_new(m->leaf_start[m->trees], 4);
   if (a.leaf == NULL) return rpo_fail_memory(err, "nodes");
@@ -127,6 +128,7 @@ rpo_status rpo_forest_paths(const rpo_forest *m, const rpo_matrix *X, const rpo_
                             rpo_error *err) {
   rpo_reading r;
   RPO_TRY(rpo_reading_start(&r, m, X, indptr, err));
+  RPO_TRY(rpo_model_check(m, err));
   r.indptr = indptr;
   r.columns = columns;
   RPO_TRY(rpo_read_blocks(&r, control, paths_block, err));
@@ -150,7 +152,7 @@ static rpo_status check_tree(const rpo_forest *m, int64_t tree, const void *out,
     return rpo_fail(err, RPO_EINVAL, "tree must be between 0 and %lld, got %lld",
                     (long long)(m->trees - 1), (long long)tree);
   }
-  return RPO_OK;
+  return rpo_model_check(m, err);
 }
 
 static void set_i64(int64_t *a, int64_t i, int64_t v) {
@@ -181,7 +183,7 @@ rpo_status rpo_forest_tree(const rpo_forest *m, int64_t tree, const rpo_tree_arr
   number_nodes(m, tree, inner, leaf);
   for (int64_t l = 0; l <= count; l++) {
     int64_t const i = leaf[l];
-    samples[i] = rpo_array_whole(&m->leaf_rows, first_leaf + l);
+    samples[i] = rpo_leaf_size(m, tree, l);
     weight[i] = rpo_array_number(&m->leaf_weight, first_leaf + l);
     set_i64(a->left, i, -1);
     set_i64(a->right, i, -1);

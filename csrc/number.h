@@ -5,19 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* As in files: never renumbered. */
-typedef enum rpo_type {
-  RPO_TYPE_U8 = 1,
-  RPO_TYPE_U16 = 2,
-  RPO_TYPE_I16 = 3,
-  RPO_TYPE_I32 = 4,
-  RPO_TYPE_I64 = 5,
-  RPO_TYPE_F32 = 6,
-  RPO_TYPE_F64 = 7,
-  RPO_TYPE_F16 = 8 /* IEEE half precision */
-} rpo_type;
+#include "rpo.h"
 
-/* What a section may be, so that readers in hot loops know a few types only; or one rpo_type. */
+/* What a section may be, so that readers in hot loops know a few types only; or one rpo_type. None
+ * has F16, which few readers know. */
 enum { RPO_ANY = 0, RPO_INDEX = 101, RPO_CHILD = 102, RPO_REAL = 103, RPO_COUNT = 104 };
 
 typedef struct rpo_array {

@@ -7,7 +7,8 @@
 #include "mem.h"
 #include "table.h"
 
-enum { INNER, LEAF, ROW }; /* what a section of trees has a number for */
+/* What a section of trees has a number for. BOUND: leaves, and one more a tree. */
+enum { INNER, LEAF, ROW, BOUND, BYS };
 
 static const struct {
   rpo_section id;
@@ -18,10 +19,16 @@ static const struct {
     {RPO_SEC_LEFT, RPO_CHILD, INNER},       {RPO_SEC_RIGHT, RPO_CHILD, INNER},
     {RPO_SEC_FLAGS, RPO_TYPE_U8, INNER},    {RPO_SEC_IMPURITY, RPO_TYPE_F32, INNER},
     {RPO_SEC_LEAF_IMPURITY, RPO_ANY, LEAF}, {RPO_SEC_LEAF_WEIGHT, RPO_ANY, LEAF},
-    {RPO_SEC_LEAF_ROWS, RPO_COUNT, LEAF},   {RPO_SEC_SAMPLE_WEIGHT, RPO_ANY, LEAF},
-    {RPO_SEC_ROWS, RPO_INDEX, ROW},         {RPO_SEC_ROW_WEIGHT, RPO_ANY, ROW},
+    {RPO_SEC_SAMPLE_WEIGHT, RPO_ANY, LEAF}, {RPO_SEC_LEAF_ROWS, RPO_COUNT, LEAF},
+    {RPO_SEC_LEAF_FIRST, RPO_INDEX, BOUND}, {RPO_SEC_ROWS, RPO_INDEX, ROW},
+    {RPO_SEC_ROW_WEIGHT, RPO_ANY, ROW},
 };
-enum { OF_TREES = sizeof of_trees / sizeof of_trees[0], FIRST_BY_ROW = OF_TREES - 2 };
+/* Where those begin that only models with a table have, and those that only models with rows have. */
+enum {
+  OF_TREES = sizeof of_trees / sizeof of_trees[0],
+  OF_ROWS = OF_TREES - 3,
+  OF_TABLE = OF_ROWS - 1
+};
 
 /* A section on its way: its numbers lie in one place or, tree after tree, in many. */
 typedef struct section {
@@ -32,7 +39,7 @@ typedef struct section {
 
 typedef struct plan {
   const rpo_model_parts *parts;
-  int64_t *start[3];     /* by INNER, LEAF, ROW: where each tree's numbers begin */
+  int64_t *start[BYS];   /* by INNER, LEAF, ROW, BOUND: where each tree's numbers begin */
   int64_t most_leaves;   /* of a tree */
   int sampled, weighted; /* whether there are sample weights, row weights */
   rpo_range *range;      /* trees x OF_TREES */
@@ -42,10 +49,6 @@ typedef struct plan {
   int full;    /* a size does not fit */
   char *block; /* once sizes are known */
 } plan;
-
-static int64_t align(int64_t bytes) {
-  return (bytes + RPO_BOUNDARY - 1) / RPO_BOUNDARY * RPO_BOUNDARY;
-}
 
 static const rpo_range no_numbers = {0.0, 0.0, 1, 1};
 
@@ -100,6 +103,7 @@ static rpo_array numbers_of(const plan *p, int64_t tree, rpo_section id, void *r
     case RPO_SEC_LEAF_ROWS: return leaf_rows_of(t, room);
     case RPO_SEC_SAMPLE_WEIGHT:
       return real_numbers(t->sample_weight ? t->sample_weight : t->leaf_weight, t->n_leaves);
+    case RPO_SEC_LEAF_FIRST: return whole_numbers(t->leaf_start, t->n_leaves + 1);
     case RPO_SEC_ROWS: return whole_numbers(t->rows, t->n_rows);
     default: return row_weight ? real_numbers(row_weight, t->n_rows) : ones(t->n_rows, room);
   }
@@ -157,14 +161,15 @@ static rpo_status plan_start(plan *p, const rpo_model_parts *parts, rpo_error *e
   memset(p, 0, sizeof *p);
   p->parts = parts;
   p->range = rpo_new(trees * OF_TREES, (int64_t)sizeof *p->range);
-  p->start[0] = rpo_new_zero(3 * (trees + 1), 8);
+  p->start[0] = rpo_new_zero(BYS * (trees + 1), 8);
   if (p->range == NULL || p->start[0] == NULL) return rpo_fail_memory(err, "the model");
-  for (int by = 1; by < 3; by++) p->start[by] = p->start[0] + by * (trees + 1);
+  for (int by = 1; by < BYS; by++) p->start[by] = p->start[0] + by * (trees + 1);
   for (int64_t t = 0; t < trees; t++) {
     const rpo_tree *const tree = &parts->tree[t];
     p->start[INNER][t + 1] = p->start[INNER][t] + tree->n_inner;
     p->start[LEAF][t + 1] = p->start[LEAF][t] + tree->n_leaves;
     p->start[ROW][t + 1] = p->start[ROW][t] + tree->n_rows;
+    p->start[BOUND][t + 1] = p->start[BOUND][t] + tree->n_leaves + 1;
     p->most_leaves = tree->n_leaves > p->most_leaves ? tree->n_leaves : p->most_leaves;
     p->sampled |= tree->sample_weight != NULL;
     p->weighted |= parts->row_weight != NULL && parts->row_weight[t] != NULL;
@@ -174,12 +179,12 @@ static rpo_status plan_start(plan *p, const rpo_model_parts *parts, rpo_error *e
 
 static section *add_section(plan *p, rpo_section id, int32_t type, int64_t count) {
   section *const s = &p->section[p->sections++];
-  rpo_table_row const row = {(uint32_t)id, (uint32_t)type, (uint64_t)p->bytes, (uint64_t)count};
+  rpo_table_row const row = {(uint32_t)id, (uint32_t)type, p->bytes, count, 0};
   memset(s, 0, sizeof *s);
   s->row = row;
   s->of_trees = -1;
   p->full |= count > (INT64_MAX / 2 - p->bytes) / 8;
-  if (!p->full) p->bytes = align(p->bytes + count * rpo_type_size(type));
+  if (!p->full) p->bytes = rpo_aligned(p->bytes + count * rpo_type_size(type));
   return s;
 }
 
@@ -237,12 +242,12 @@ static void add_boosted(plan *p, const rpo_boosted *b) {
 static void add_structure(plan *p, const int64_t *shape) {
   const rpo_model_parts *const parts = p->parts;
   int64_t const trees = parts->trees;
-  p->bytes = align((int64_t)(sizeof(rpo_header) + RPO_SECTIONS * sizeof(rpo_table_row)));
+  p->bytes = 0; /* counted from the first section until they are all known */
   add_whole(p, RPO_SEC_SHAPE, RPO_TYPE_I64, shape, 6);
   add_whole(p, RPO_SEC_SAMPLING, RPO_TYPE_I64, parts->sampling, 3 * trees);
   add_whole(p, RPO_SEC_INNER_START, RPO_TYPE_I64, p->start[INNER], trees + 1);
   add_whole(p, RPO_SEC_LEAF_START, RPO_TYPE_I64, p->start[LEAF], trees + 1);
-  add_trees(p, 0, FIRST_BY_ROW);
+  add_trees(p, 0, OF_TABLE);
   if (parts->ratio) {
     add_real(p, RPO_SEC_FALLBACK, RPO_TYPE_F64, parts->fallback, parts->outputs);
   }
@@ -254,45 +259,45 @@ static rpo_status add_readout(plan *p, const rpo_control *control, rpo_labels *t
                               rpo_error *err) {
   const rpo_model_parts *const parts = p->parts;
   if (parts->boosted != NULL) {
+    add_trees(p, OF_TABLE, OF_ROWS);
     add_boosted(p, parts->boosted);
     return RPO_OK;
   }
   if (parts->table != NULL) {
+    add_trees(p, OF_TABLE, OF_ROWS);
     add_values(p, parts->table);
     return RPO_OK;
   }
   plan const structure = *p;
   add_whole(p, RPO_SEC_ROW_START, RPO_TYPE_I64, p->start[ROW], parts->trees + 1);
-  add_trees(p, FIRST_BY_ROW, OF_TREES);
+  add_trees(p, OF_ROWS, OF_TREES);
   add_values(p, parts->labels);
   int64_t const bytes = p->full ? INT64_MAX : p->bytes - structure.bytes;
   RPO_TRY(rpo_table_smaller(parts, bytes, control, table, err));
   if (table->rows == 0) return RPO_OK;
   *p = structure;
+  add_trees(p, OF_TABLE, OF_ROWS);
   add_values(p, table);
   return RPO_OK;
 }
 
 /* ---- The block ---- */
 
-static void seal(char *block, uint32_t sections, int64_t bytes) {
-  rpo_header head = {{0}, RPO_FORMAT_VERSION, sections, (uint64_t)bytes, 0};
-  memcpy(head.magic, RPO_MAGIC, 8);
-  head.checksum = rpo_block_checksum(block, bytes, &head);
-  memcpy(block, &head, sizeof head);
-}
-
 static rpo_status write_block(plan *p, const rpo_control *control, rpo_error *err) {
+  rpo_table_row row[RPO_SECTIONS];
+  int64_t const first = rpo_first_section(p->sections);
+  p->bytes += first;
   p->block = p->full ? NULL : rpo_new_zero(p->bytes, 1);
   if (p->block == NULL) return rpo_fail_memory(err, "the model");
+  for (uint32_t i = 0; i < p->sections; i++) p->section[i].row.offset += first;
   RPO_TRY(rpo_run(control, p->parts->trees, write_tree, p, err));
   for (uint32_t i = 0; i < p->sections; i++) {
     const section *const s = &p->section[i];
-    memcpy(p->block + sizeof(rpo_header) + i * sizeof s->row, &s->row, sizeof s->row);
+    row[i] = s->row;
     if (s->of_trees >= 0) continue;
     rpo_array_convert(&s->from, (int32_t)s->row.type, p->block + s->row.offset);
   }
-  seal(p->block, p->sections, p->bytes);
+  rpo_block_seal(p->block, RPO_MODEL_FOREST, row, p->sections, p->bytes);
   return RPO_OK;
 }
 
@@ -330,35 +335,4 @@ done:
   rpo_delete(p.start[0]);
   rpo_labels_release(&table);
   return status;
-}
-
-rpo_status rpo_model_annotate(const rpo_model *m, const void *note, int64_t note_bytes, char **out,
-                              int64_t *bytes, rpo_error *err) {
-  rpo_header head;
-  memcpy(&head, m->block, sizeof head);
-  int64_t end = m->bytes; /* without an older note, which lies last */
-  if (m->note.data != NULL) {
-    int64_t const offset = (const char *)m->note.data - m->block;
-    int64_t const first = align((int64_t)(sizeof head + RPO_SECTIONS * sizeof(rpo_table_row)));
-    if (offset >= first && align(offset + m->note.count) == end) end = offset;
-  }
-  int64_t const length = note_bytes > 0 ? align(end + note_bytes) : end;
-  char *const block = rpo_new_zero(length, 1);
-  if (block == NULL) return rpo_fail_memory(err, "the model");
-  memcpy(block, m->block, (size_t)end);
-  rpo_table_row *const table = (rpo_table_row *)(void *)(block + sizeof head);
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < head.sections; i++) {
-    if (table[i].id != RPO_SEC_NOTE) table[kept++] = table[i];
-  }
-  memset(table + kept, 0, (head.sections - kept) * sizeof *table);
-  if (note_bytes > 0) {
-    rpo_table_row const added = {RPO_SEC_NOTE, RPO_TYPE_U8, (uint64_t)end, (uint64_t)note_bytes};
-    table[kept++] = added;
-    memcpy(block + end, note, (size_t)note_bytes);
-  }
-  seal(block, kept, length);
-  *out = block;
-  *bytes = length;
-  return RPO_OK;
 }

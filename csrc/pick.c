@@ -1,7 +1,6 @@
 /* A forest of some trees of several. */
 #include <string.h>
 
-#include "format.h"
 #include "mem.h"
 #include "sums.h"
 #include "table.h"
@@ -158,6 +157,7 @@ rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_forests, 
   if (out == NULL) return rpo_fail(err, RPO_EINVAL, "out is NULL");
   for (int64_t i = 0; i < n_forests; i++) {
     RPO_TRY(rpo_refuse_boosted(forests[i], "picked trees", err));
+    RPO_TRY(rpo_model_check(forests[i], err));
   }
   const rpo_forest *const first = forests[0];
   rpo_status status;

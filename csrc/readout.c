@@ -128,7 +128,9 @@ rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, rpo_job *jo
   rpo_status status = RPO_OK;
   for (int64_t t = 0; t < r->m->trees && status == RPO_OK; t++) {
     status = rpo_keep_on(job, thread, err);
-    if (status == RPO_OK) r->kernels->leaves(r->m, t, &x, s->leaf + t * r->block);
+    if (status == RPO_OK && !r->kernels->leaves(r->m, t, &x, s->leaf + t * r->block)) {
+      status = rpo_untrusted(err, "a node points nowhere");
+    }
   }
   unload_rows(r->X, *first, *rows, s);
   return status;
@@ -249,6 +251,47 @@ rpo_status rpo_in_bag(const rpo_forest *m, const int64_t *rows, int64_t n, const
 static inline int64_t index_of(const void *data, int32_t type, int64_t i) {
   return type == RPO_TYPE_U16 ? (int64_t)((const uint16_t *)data)[i]
                               : (int64_t)((const int32_t *)data)[i];
+}
+
+/* Whether numbers first .. end of an array are below a bound. */
+static int all_below(const rpo_array *a, int64_t first, int64_t end, int64_t bound) {
+  int good = 1;
+  if (a->type == RPO_TYPE_U16) {
+    const uint16_t *const v = a->data;
+    for (int64_t e = first; e < end; e++) good &= v[e] < bound;
+  } else {
+    const int32_t *const v = a->data;
+    for (int64_t e = first; e < end; e++) good &= v[e] >= 0 && v[e] < bound;
+  }
+  return good;
+}
+
+rpo_status rpo_rows_check(const rpo_reading *r, const rpo_scratch *s, int64_t i, rpo_error *err) {
+  const rpo_forest *const m = r->m;
+  if (m->trusted || r->s == NULL) return RPO_OK;
+  for (int64_t t = 0; t < m->trees; t++) {
+    int64_t const leaf = s->leaf[t * r->block + i];
+    int64_t const first = rpo_leaf_begin(m, r->s, t, leaf);
+    int64_t const end = rpo_leaf_begin(m, r->s, t, leaf + 1);
+    if (first < r->s->tree_start[t] || end < first || end > r->s->tree_start[t + 1] ||
+        !all_below(&r->s->row, first, end, m->rows)) {
+      return rpo_untrusted(err, "a leaf has training rows that are not there");
+    }
+  }
+  return RPO_OK;
+}
+
+rpo_status rpo_values_check(const rpo_forest *m, const int64_t *pick, int64_t count,
+                            rpo_error *err) {
+  if (m->trusted || m->value_start == NULL) return RPO_OK;
+  for (int64_t i = 0; i < count; i++) {
+    int64_t const first = m->value_start[pick[i]], end = m->value_start[pick[i] + 1];
+    if (first < 0 || end < first || end > m->value_index.count ||
+        !all_below(&m->value_index, first, end, m->columns)) {
+      return rpo_untrusted(err, "values of an output that is not there");
+    }
+  }
+  return RPO_OK;
 }
 
 /* Weights of leaves and rows: mostly small whole numbers. */
@@ -463,8 +506,10 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
     double *const sum = m->ratio ? s->sum : out;
     const uint8_t *const in_bag = r->in_bag == NULL ? NULL : r->in_bag + first + i;
     double taken = 0.0;
+    RPO_TRY(rpo_rows_check(r, s, i, err));
     int64_t const count = r->held != NULL ? pick_others(r, s, i, first + i, &found, &taken)
                                           : rpo_pick_values(r, s, i, in_bag, &found);
+    RPO_TRY(rpo_values_check(m, s->pick, found, err));
     memset(sum, 0, (size_t)m->columns * sizeof *sum);
     rpo_add_values(m, s->pick, s->share, found, sum);
     if (taken > 0.0) take_away(r->held, first + i, taken, sum);
@@ -528,6 +573,7 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X,
   memset(&held, 0, sizeof held);
   RPO_TRY(rpo_reading_start(&r, m, X, out, err));
   RPO_TRY(rpo_refuse_boosted(m, "out-of-bag predictions", err));
+  RPO_TRY(rpo_model_check(m, err));
   RPO_TRY(check_oob(m, X, weight, err));
   if (m->sample_weight.data != NULL) {
     RPO_GOTO(read_held(m, labels, &held, err));

@@ -58,6 +58,13 @@ rpo_status rpo_in_bag(const rpo_forest *m, const int64_t *rows, int64_t n, const
 /* RPO_ECANCELED when the caller has had enough; to be asked once a row. */
 rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err);
 
+/* Of models that are not trusted (mapped files): whether the training rows in the leaves of row i of
+ * the block are there; whether rows `pick` of Y or L have entries that are there. To be asked before
+ * these are used; others cost nothing. */
+rpo_status rpo_rows_check(const rpo_reading *r, const rpo_scratch *s, int64_t i, rpo_error *err);
+rpo_status rpo_values_check(const rpo_forest *m, const int64_t *pick, int64_t count,
+                            rpo_error *err);
+
 /* Row i of the block, A S of it: its training rows into s->pick, first come first, their weights into
  * s->weight. Returns how many trees count (in_bag NULL: all), *found rows. */
 int64_t rpo_collect_rows(const rpo_reading *r, rpo_scratch *s, int64_t i, const uint8_t *in_bag,

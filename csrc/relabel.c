@@ -100,6 +100,7 @@ rpo_status rpo_forest_relabel(const rpo_forest *m, const rpo_matrix *X, const rp
   memset(&held, 0, sizeof held);
   RPO_TRY(rpo_reading_start(&a.r, m, X, out, err));
   RPO_TRY(rpo_refuse_boosted(m, "relabelling", err));
+  RPO_TRY(rpo_model_check(m, err));
   RPO_TRY(check_relabel(m, X, labels, weight, err));
   a.m = m;
   a.weight = weight;

@@ -99,10 +99,12 @@ static rpo_status sum_block(void *context, int64_t task, int thread, rpo_job *jo
     }
     for (int64_t t = 0; t < m->trees && status == RPO_OK; t++) {
       const int32_t *const leaf = s->leaf + t * r->block + from;
-      for (int64_t i = 0; i < count; i++) {
-        add_leaf(m, t, m->leaf_start[t] + leaf[i], sum + i * d);
+      for (int64_t i = 0; i < count && status == RPO_OK; i++) {
+        int64_t const pick = m->leaf_start[t] + leaf[i];
+        if (!m->trusted) status = rpo_values_check(m, &pick, 1, err);
+        if (status == RPO_OK) add_leaf(m, t, pick, sum + i * d);
       }
-      if (t % 16 == 0) status = rpo_keep_on(job, thread, err);
+      if (t % 16 == 0 && status == RPO_OK) status = rpo_keep_on(job, thread, err);
     }
     for (int64_t i = 0; i < count; i++) give_row(r, first + from + i, sum + i * d);
   }

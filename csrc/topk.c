@@ -40,7 +40,9 @@ static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *j
     int64_t found;
     RPO_TRY(rpo_keep_on(job, thread, err));
     rpo_best b = {r->k, 0, r->out + (first + i) * r->k, r->index + (first + i) * r->k};
+    RPO_TRY(rpo_rows_check(r, s, i, err));
     int64_t const count = rpo_pick_values(r, s, i, NULL, &found);
+    RPO_TRY(rpo_values_check(m, s->pick, found, err));
     rpo_add_values(m, s->pick, s->share, found, s->sum);
     if (m->value_start != NULL && !m->ratio) {
       keep_touched(m, count, s, found, &b);

@@ -25,6 +25,7 @@ static rpo_status weights_block(void *context, int64_t task, int thread, rpo_job
   for (int64_t i = 0; i < rows; i++) {
     int64_t found;
     RPO_TRY(rpo_keep_on(job, thread, err));
+    RPO_TRY(rpo_rows_check(r, s, i, err));
     (void)rpo_collect_rows(r, s, i, NULL, &found);
     if (r->columns == NULL) {
       r->indptr[first + i + 1] = found;
@@ -86,48 +87,47 @@ rpo_status rpo_forest_weights(const rpo_forest *m, const rpo_leaf_rows *leaf_row
 
 void rpo_leaf_rows_free(rpo_leaf_rows *s) {
   if (s == NULL) return;
-  for (int i = 0; i < 4; i++) rpo_delete(s->owned[i]);
-  rpo_delete(s->start);
+  for (int i = 0; i < 5; i++) rpo_delete(s->owned[i]);
   rpo_delete(s);
 }
 
-/* Room for as many rows as the forest's leaves had. */
+/* Room for as many rows as the forest's leaves had, and where each leaf's begin. */
 static rpo_status leaf_rows_room(const rpo_forest *m, rpo_leaf_rows **out, rpo_error *err) {
   rpo_leaf_rows *const s = rpo_new_zero(1, (int64_t)sizeof *s);
   if (s == NULL) return rpo_fail_memory(err, "the training rows of leaves");
-  int64_t *const tree_start = rpo_new(m->trees + 1, 8), *const leaf_start =
-                                                            rpo_new(m->trees + 1, 8);
+  int64_t *const tree_start = s->owned[0] = rpo_new(m->trees + 1, 8);
+  int64_t *const leaf_start = s->owned[1] = rpo_new(m->trees + 1, 8);
+  int32_t *const start = s->owned[4] = rpo_new(rpo_leaves(m) + m->trees, 4);
   int64_t total = 0;
-  s->owned[0] = tree_start;
-  s->owned[1] = leaf_start;
-  for (int64_t t = 0; t <= m->trees && tree_start != NULL && leaf_start != NULL; t++) {
+  if (tree_start == NULL || leaf_start == NULL || start == NULL) goto starved;
+  for (int64_t t = 0; t <= m->trees; t++) {
     tree_start[t] = total;
     leaf_start[t] = m->leaf_start[t];
-    for (int64_t l = m->leaf_start[t]; t < m->trees && l < m->leaf_start[t + 1]; l++) {
-      total += rpo_array_whole(&m->leaf_rows, l);
-    }
+    if (t == m->trees) break;
+    int32_t *const own = start + m->leaf_start[t] + t;
+    int64_t const leaves = m->leaf_start[t + 1] - m->leaf_start[t];
+    own[0] = 0;
+    for (int64_t l = 0; l < leaves; l++) own[l + 1] = own[l] + (int32_t)rpo_leaf_size(m, t, l);
+    total += own[leaves];
   }
   s->owned[2] = rpo_new(total, 4);
   s->owned[3] = rpo_new(total, 8);
-  if (tree_start == NULL || leaf_start == NULL || s->owned[2] == NULL || s->owned[3] == NULL) {
-    rpo_leaf_rows_free(s);
-    return rpo_fail_memory(err, "the training rows of leaves");
-  }
+  if (s->owned[2] == NULL || s->owned[3] == NULL) goto starved;
   rpo_array const row = {s->owned[2], total, RPO_TYPE_I32};
   rpo_array const weight = {s->owned[3], total, RPO_TYPE_F64};
+  rpo_array const starts = {start, rpo_leaves(m) + m->trees, RPO_TYPE_I32};
   s->rows = m->rows;
   s->trees = m->trees;
   s->tree_start = tree_start;
   s->leaf_start = leaf_start;
   s->row = row;
   s->weight = weight;
-  rpo_status const status = rpo_leaf_rows_start(m, s, err);
-  if (status == RPO_OK) {
-    *out = s;
-  } else {
-    rpo_leaf_rows_free(s);
-  }
-  return status;
+  s->start = starts;
+  *out = s;
+  return RPO_OK;
+starved:
+  rpo_leaf_rows_free(s);
+  return rpo_fail_memory(err, "the training rows of leaves");
 }
 
 /* Puts the rows of positive weight behind each other in their leaves, in order. */
@@ -153,7 +153,7 @@ static rpo_status fill_tree(const rpo_forest *m, int64_t t, const int32_t *leaf,
     sum[l] += weight[i];
   }
   for (int64_t l = 0; l < leaves; l++) {
-    int64_t const there = rpo_array_whole(&m->leaf_rows, m->leaf_start[t] + l);
+    int64_t const there = rpo_leaf_size(m, t, l);
     double const total = rpo_array_number(&m->leaf_weight, m->leaf_start[t] + l);
     if (used[l] != there || !(fabs(sum[l] - total) <= 1e-9 * total)) {
       return rpo_fail(err, RPO_EINVAL,
@@ -177,6 +177,7 @@ rpo_status rpo_leaf_rows_new(const rpo_forest *m, const rpo_matrix *X, const dou
   rpo_status status;
   RPO_TRY(rpo_reading_start(&r, m, X, out, err));
   RPO_TRY(rpo_refuse_boosted(m, "rows of leaves", err));
+  RPO_TRY(rpo_model_check(m, err));
   if (X->rows != m->rows) {
     return rpo_fail(err, RPO_EINVAL, "X has %lld rows, the forest was fitted to %lld",
                     (long long)X->rows, (long long)m->rows);

@@ -343,7 +343,7 @@ RPO_API int64_t rpo_forest_trees(const rpo_forest *forest);
 RPO_API int64_t rpo_forest_inputs(const rpo_forest *forest);  /* columns X must have */
 RPO_API int64_t rpo_forest_outputs(const rpo_forest *forest); /* d, columns of a prediction */
 RPO_API int64_t rpo_forest_rows(const rpo_forest *forest);    /* training rows */
-RPO_API int64_t rpo_forest_bytes(const rpo_forest *forest);   /* memory = size of a saved file */
+RPO_API int64_t rpo_forest_bytes(const rpo_forest *forest); /* memory = file, without a new note */
 /* 1 when the leaves are kept as training rows, 0 when a table of their values is smaller. */
 RPO_API int32_t rpo_forest_has_rows(const rpo_forest *forest);
 
@@ -444,17 +444,109 @@ RPO_API rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_f
                                    const int64_t *pick, int64_t count, rpo_forest **out,
                                    rpo_error *err);
 
-/* Model files: little-endian, checked on load, the same bytes in memory as on disk. `note_bytes` bytes
- * of the caller's own (its parameters, say) travel with the model; 0: none. */
+/* The same forest without its training labels: where the leaves are kept as training rows and their
+ * labels, they become a table of values. Predictions are the same to rounding, the file may be larger
+ * or smaller. weights, predict_oob and relabel then need the training data again, as they do of every
+ * forest whose leaves are a table. Of other forests, boosted ones too, a copy. */
+RPO_API rpo_status rpo_forest_drop_labels(const rpo_forest *forest, const rpo_control *control,
+                                          rpo_forest **out, rpo_error *err);
+
+/* Model files (docs/format.md): little-endian, the same in memory as on disk. Saving is atomic: the
+ * file at `path` is the old one or the new one at any moment, and a failed call leaves the old one.
+ * What is no regular file (a pipe, a device) is written to directly. `note_bytes` bytes of the
+ * caller's own (its parameters, say) travel with the model; 0: none. */
 RPO_API rpo_status rpo_forest_save(const rpo_forest *forest, const char *path, const void *note,
                                    int64_t note_bytes, rpo_error *err);
 /* The note of a loaded model, owned by it, and its length; NULL and 0 when there is none. */
 RPO_API const void *rpo_forest_note(const rpo_forest *forest, int64_t *note_bytes);
+/* Reads a file and checks every checksum, offset and index in it. */
 RPO_API rpo_status rpo_forest_load(const char *path, rpo_forest **out, rpo_error *err);
-/* The same through memory: dump writes rpo_forest_bytes(forest) bytes. */
+/* Maps a file into memory, read-only, instead of reading it: the time does not depend on its size, and
+ * processes that map one file share its pages. Only header, section bounds and where trees begin are
+ * checked, no checksum; calls check each index before they use it, or all of them first, and answer
+ * RPO_EFORMAT where one points nowhere. The file must not be changed or cut short in place while it is
+ * mapped (replacing it, as rpo_forest_save does, is harmless). Where files cannot be mapped
+ * (Windows, big-endian machines), this is rpo_forest_load. */
+RPO_API rpo_status rpo_forest_open_mapped(const char *path, rpo_forest **out, rpo_error *err);
+/* 1 when the forest is a mapped file. */
+RPO_API int32_t rpo_forest_is_mapped(const rpo_forest *forest);
+/* The same through memory: dump writes rpo_forest_bytes(forest) bytes, the note that it was loaded
+ * with among them; parse checks as load does. */
 RPO_API rpo_status rpo_forest_dump(const rpo_forest *forest, void *buffer, rpo_error *err);
 RPO_API rpo_status rpo_forest_parse(const void *buffer, int64_t bytes, rpo_forest **out,
                                     rpo_error *err);
+
+/* ---- Any model file ------------------------------------------------------------------------------ */
+
+typedef enum rpo_model_kind {
+  RPO_MODEL_FOREST = 1, /* trees: rpo_forest_load */
+  RPO_MODEL_ARRAYS = 2  /* named arrays: rpo_arrays_load */
+} rpo_model_kind;
+
+/* Types of numbers in files: never renumbered. */
+typedef enum rpo_type {
+  RPO_TYPE_U8 = 1,
+  RPO_TYPE_U16 = 2,
+  RPO_TYPE_I16 = 3,
+  RPO_TYPE_I32 = 4,
+  RPO_TYPE_I64 = 5,
+  RPO_TYPE_F32 = 6,
+  RPO_TYPE_F64 = 7,
+  RPO_TYPE_F16 = 8 /* IEEE half precision */
+} rpo_type;
+
+/* What a file says of itself. */
+typedef struct rpo_model_info {
+  int32_t kind; /* an rpo_model_kind, or a number that this library does not know */
+  int32_t version;
+  int64_t bytes, sections;
+  int64_t damaged;                      /* sections whose checksum is wrong */
+  int64_t trees, inputs, outputs, rows; /* of forests, as the file says; else 0 */
+} rpo_model_info;
+
+typedef struct rpo_section_info {
+  char name[24]; /* what it holds, "thresholds"; zero-terminated */
+  uint32_t id;
+  int32_t type;          /* an rpo_type */
+  int64_t offset, count; /* from the file's beginning in bytes; numbers */
+  int32_t good;          /* 1: its checksum is right */
+  int32_t reserved;      /* 0 */
+} rpo_section_info;
+
+/* Looks into a file without loading it. *info is filled; of the sections the first `room`, in the order
+ * of the file (`sections` may be NULL when room is 0). RPO_EFORMAT when header or table of sections
+ * are damaged; damage of sections is told in `good`. */
+RPO_API rpo_status rpo_model_inspect(const char *path, rpo_model_info *info,
+                                     rpo_section_info *sections, int64_t room, rpo_error *err);
+
+/* Named arrays in a file of the same format: what models other than trees consist of. */
+typedef struct rpo_named_array {
+  const char *name; /* zero-terminated */
+  int32_t type;     /* an rpo_type */
+  int32_t dims;     /* 0 to 4 */
+  int64_t shape[4]; /* lengths of the dims, beyond them 1 */
+  const void *data; /* the product of `shape` numbers, the last dimension's next to each other */
+} rpo_named_array;
+
+/* Saves `count` arrays with different names, atomically, as rpo_forest_save does. */
+RPO_API rpo_status rpo_arrays_save(const rpo_named_array *arrays, int64_t count, const char *path,
+                                   const void *note, int64_t note_bytes, rpo_error *err);
+
+typedef struct rpo_arrays rpo_arrays; /* opaque, immutable */
+
+/* Reads such a file and checks every checksum; `mapped` 1: maps it as rpo_forest_open_mapped does. */
+RPO_API rpo_status rpo_arrays_load(const char *path, int32_t mapped, rpo_arrays **out,
+                                   rpo_error *err);
+/* The same of `bytes` bytes in memory, which are copied. */
+RPO_API rpo_status rpo_arrays_parse(const void *buffer, int64_t bytes, rpo_arrays **out,
+                                    rpo_error *err);
+RPO_API void rpo_arrays_free(rpo_arrays *arrays);
+RPO_API int64_t rpo_arrays_count(const rpo_arrays *arrays);
+/* Array i, 0 .. count - 1; name and data belong to the handle. */
+RPO_API rpo_status rpo_arrays_get(const rpo_arrays *arrays, int64_t i, rpo_named_array *out,
+                                  rpo_error *err);
+/* The note, owned by the handle, and its length; NULL and 0 when there is none. */
+RPO_API const void *rpo_arrays_note(const rpo_arrays *arrays, int64_t *note_bytes);
 
 /* ---- Boosting (boosting paper, Algorithms 2 to 4) -------------------------------------------- */
 

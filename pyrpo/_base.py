@@ -227,6 +227,28 @@ class BaseTrees(Fitted):
                 )
         return self._model.importances_on(X, outputs.views()[0], outputs.weight, self.n_jobs)
 
+    # ---- keeping ----
+
+    def drop_labels(self):
+        """The same model without its training labels, for models that travel.
+
+        Fully grown trees keep the training samples of each leaf, and the training labels with
+        them: that is smaller than a table of the leaves' values. Here it is replaced by such a
+        table. Predictions are the same to rounding; `weights` then needs `X_fit`, as it does of all
+        models that keep a table. Out-of-bag predictions of the samples are left out, too.
+
+        Returns
+        -------
+        model : estimator of the same class
+            Where the leaves are a table already, a copy.
+        """
+        check_is_fitted(self)
+        other = copy(self)
+        for name in ("oob_prediction_", "oob_decision_function_", "_tree"):
+            other.__dict__.pop(name, None)
+        other._model = self._model.drop_labels(self.n_jobs)
+        return other
+
 
 class TreesRegressor(Regressor, BaseTrees):
     """Regression: leaves hold means of the outputs."""

@@ -63,9 +63,9 @@ class Fitted(MultiOutputMixin, BaseEstimator):
         Parameters
         ----------
         path : path-like
-            An existing file is replaced. Parameters that JSON cannot hold (random states,
-            callables) are not saved and have their default after loading; predictions do not
-            depend on them.
+            An existing file is replaced, at once: it is the old or the new one at any moment.
+            Parameters that JSON cannot hold (random states, callables) are not saved and have
+            their default after loading; predictions do not depend on them.
         """
         check_is_fitted(self)
         self._model.save(path, _note.write(self))

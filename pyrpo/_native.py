@@ -215,11 +215,19 @@ class Model:
         check(lib.rpo_forest_save, self.handle, os.fsencode(path), note, len(note))
 
     @classmethod
-    def load(cls, path: str | os.PathLike) -> Model:
-        """Read a model file."""
+    def load(cls, path: str | os.PathLike, *, mmap: bool = False) -> Model:
+        """Read a model file, or map it."""
         pointer = ffi.new("rpo_forest **")
-        check(lib.rpo_forest_load, os.fsencode(path), pointer)
+        read = lib.rpo_forest_open_mapped if mmap else lib.rpo_forest_load
+        check(read, os.fsencode(path), pointer)
         return cls(pointer)
+
+    def drop_labels(self, n_jobs: int | None = None) -> Model:
+        """Return the same forest with a leaf table in place of its training rows and labels."""
+        pointer = ffi.new("rpo_forest **")
+        with control(n_jobs) as c:
+            check(lib.rpo_forest_drop_labels, self.handle, c, pointer)
+        return Model(pointer)
 
     @property
     def note(self) -> bytes:

@@ -20,6 +20,7 @@ from pyrpo._inputs import (
     check_y_given,
     classification_outputs,
 )
+from pyrpo._keeping import SavesArrays
 from pyrpo._least_squares import Ridge
 from pyrpo.decoder import LogisticDecoder, blocks, top_of_blocks
 from pyrpo.embedding import Rembrandt
@@ -30,7 +31,7 @@ __all__ = ["LabelEmbeddingClassifier"]
 _FLOATS = [np.float64, np.float32]
 
 
-class LabelEmbeddingClassifier(ClassifierMixin, BaseEstimator):
+class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
     """Labels are embedded, codes are predicted from X, and labels are decoded from the codes.
 
     With ``Rembrandt`` and a fitted decoder this is Algorithm 3 of the Rembrandt paper, with

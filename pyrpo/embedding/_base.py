@@ -12,12 +12,13 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyrpo._inputs import canonical, check_structure, check_weight
+from pyrpo._keeping import SavesArrays
 from pyrpo._products import product
 
 FLOATS = [np.float64, np.float32]
 
 
-class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedding(SavesArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer of Y. `n_features_in_` counts labels, `n_components_` codes."""
 
     _needs_X = False
