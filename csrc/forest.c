@@ -11,16 +11,16 @@
 #include "prune.h"
 #include "rng.h"
 
-void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *sums, int64_t rows,
-                   double *counts) {
-  rpo_rng rng = rpo_rng_new(seed, RPO_DRAW_BOOTSTRAP, tree, 0);
-  memset(counts, 0, (size_t)rows * sizeof *counts);
+#define DRAWS_BETWEEN_POLLS 1024
+
+static void draw_rows(rpo_rng *rng, int64_t draws, const double *sums, int64_t rows,
+                      double *counts) {
   for (int64_t i = 0; i < draws; i++) {
     if (sums == NULL) {
-      counts[rpo_below(&rng, (uint32_t)rows)] += 1.0;
+      counts[rpo_below(rng, (uint32_t)rows)] += 1.0;
       continue;
     }
-    double const u = rpo_uniform(&rng) * sums[rows - 1];
+    double const u = rpo_uniform(rng) * sums[rows - 1];
     int64_t a = 0, b = rows - 1; /* the first row whose running sum exceeds u */
     while (a < b) {
       int64_t const mid = a + (b - a) / 2;
@@ -34,13 +34,27 @@ void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *su
   }
 }
 
-void rpo_sample_weights(const int64_t *sampling, const double *weight, const double *sums,
-                        int64_t rows, double *out) {
-  if (sampling[2] > 0) {
-    rpo_bootstrap((uint64_t)sampling[0], (uint64_t)sampling[1], sampling[2], sums, rows, out);
-    return;
+void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *sums, int64_t rows,
+                   double *counts) {
+  rpo_rng rng = rpo_rng_new(seed, RPO_DRAW_BOOTSTRAP, tree, 0);
+  memset(counts, 0, (size_t)rows * sizeof *counts);
+  draw_rows(&rng, draws, sums, rows, counts);
+}
+
+rpo_status rpo_sample_weights(const int64_t *sampling, const double *weight, const double *sums,
+                              int64_t rows, double *out, rpo_job *job, int thread, rpo_error *err) {
+  int64_t left = sampling[2];
+  if (left <= 0) {
+    for (int64_t i = 0; i < rows; i++) out[i] = weight == NULL ? 1.0 : weight[i];
+    return RPO_OK;
   }
-  for (int64_t i = 0; i < rows; i++) out[i] = weight == NULL ? 1.0 : weight[i];
+  rpo_rng rng = rpo_rng_new((uint64_t)sampling[0], RPO_DRAW_BOOTSTRAP, (uint64_t)sampling[1], 0);
+  memset(out, 0, (size_t)rows * sizeof *out);
+  for (; left > 0; left -= DRAWS_BETWEEN_POLLS) { /* a sample may be larger than the rows */
+    RPO_TRY(rpo_keep_on(job, thread, err));
+    draw_rows(&rng, left < DRAWS_BETWEEN_POLLS ? left : DRAWS_BETWEEN_POLLS, sums, rows, out);
+  }
+  return RPO_OK;
 }
 
 rpo_status rpo_weight_check(const double *weight, int64_t rows, rpo_error *err) {
@@ -115,12 +129,15 @@ static rpo_status worker_start(const fit *f, worker *w, rpo_error *err) {
   return RPO_OK;
 }
 
-static void tree_weights(const fit *f, int64_t number, const worker *w) {
+static rpo_status tree_weights(const fit *f, int64_t number, const worker *w, rpo_job *job,
+                               int thread, rpo_error *err) {
   int64_t const sampling[3] = {(int64_t)f->grow.seed, number, f->draws};
-  rpo_sample_weights(sampling, f->weight, f->sums, f->features->rows, w->weight);
+  RPO_TRY(rpo_sample_weights(sampling, f->weight, f->sums, f->features->rows, w->weight, job,
+                             thread, err));
   if (f->balance != RPO_BALANCE_NONE) {
     rpo_balance_sample(f->labels, f->balance, w->frequency, w->weight);
   }
+  return RPO_OK;
 }
 
 /* Grows on rows that lie class after class, and gives them their numbers back. */
@@ -157,7 +174,7 @@ static rpo_status grow_tree(void *context, int64_t task, int thread, rpo_job *jo
   rpo_status status;
   memset(&own, 0, sizeof own);
   RPO_GOTO(worker_start(f, w, err));
-  tree_weights(f, number, w);
+  RPO_GOTO(tree_weights(f, number, w, job, thread, err));
   if (f->own) {
     rpo_projection projection = f->projection;
     projection.stream = (uint64_t)number;

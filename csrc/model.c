@@ -121,6 +121,10 @@ static rpo_status read_sections(const char *block, int64_t bytes, rpo_array *fou
         s.offset > (uint64_t)bytes || s.count > ((uint64_t)bytes - s.offset) / (uint64_t)size) {
       return damaged(err, "a section lies outside the file");
     }
+    if (found[s.id].data != NULL) return damaged(err, "a section occurs twice");
+    if (s.offset < sizeof head + head.sections * sizeof s) {
+      return damaged(err, "a section lies in the table of sections");
+    }
     found[s.id].data = block + s.offset;
     found[s.id].count = (int64_t)s.count;
     found[s.id].type = (int32_t)s.type;
@@ -131,7 +135,7 @@ static rpo_status read_sections(const char *block, int64_t bytes, rpo_array *fou
 static rpo_status check_sum(const char *block, int64_t bytes, rpo_error *err) {
   rpo_header head;
   memcpy(&head, block, sizeof head);
-  if (rpo_block_checksum(block, bytes, &head) == head.checksum) return RPO_OK;
+  if (rpo_checksum_agrees(rpo_block_checksum(block, bytes, &head), head.checksum)) return RPO_OK;
   return damaged(err, "the checksum is wrong");
 }
 
@@ -218,19 +222,20 @@ static rpo_status attach_readout(rpo_model *m, const rpo_array *found, rpo_error
   }
   if (found[RPO_SEC_START].data != NULL) {
     RPO_TRY(attach_boosted(m, found, err));
-  } else if (found[RPO_SEC_STEP].data != NULL || m->value.type == RPO_TYPE_F16) {
-    return damaged(err, "the values"); /* readouts of means know neither */
+  } else if (found[RPO_SEC_STEP].data != NULL) {
+    return damaged(err, "the steps"); /* readouts of means have none */
   }
   if (found[RPO_SEC_ROWS].data != NULL) RPO_TRY(attach_rows(m, found, err));
   int64_t const rows = value_rows(m), entries = m->value_index.count;
+  int32_t const family = m->start != NULL ? m->value.type : RPO_ANY;
   if (found[RPO_SEC_VALUE_START].data == NULL) {
     int64_t const each = m->step != NULL ? 1 : m->columns;
-    return expect(&m->value, RPO_ANY, rows * each, "the values", err);
+    return expect(&m->value, family, rows * each, "the values", err);
   }
   RPO_TRY(expect(&found[RPO_SEC_VALUE_START], RPO_TYPE_I64, rows + 1, "the value starts", err));
   m->value_start = found[RPO_SEC_VALUE_START].data;
   RPO_TRY(expect(&m->value_index, RPO_INDEX, entries, "the values", err));
-  return m->value.data == NULL ? RPO_OK : expect(&m->value, RPO_ANY, entries, "the values", err);
+  return m->value.data == NULL ? RPO_OK : expect(&m->value, family, entries, "the values", err);
 }
 
 /* A model that looks into the block, with nothing of its own yet. */
@@ -258,6 +263,8 @@ static rpo_status attach(const char *block, int64_t bytes, rpo_model *m, rpo_err
 }
 
 /* ---- Contents: never trusted ---- */
+
+#define MOST_DRAWS (INT64_C(1) << 53) /* as the option max_samples */
 
 static int rises(const int64_t *start, int64_t count, int64_t last) {
   if (start[0] != 0 || start[count] != last) return 0;
@@ -330,6 +337,10 @@ static rpo_status check_trees(const rpo_model *m, rpo_error *err) {
   if (!rises(m->inner_start, m->trees, inner) || !rises(m->leaf_start, m->trees, leaves)) {
     return damaged(err, "the node starts");
   }
+  for (int64_t t = 0; t < m->trees; t++) {
+    int64_t const draws = m->sampling[3 * t + 2];
+    if (draws < 0 || draws > MOST_DRAWS) return damaged(err, "the draws of a tree");
+  }
   RPO_TRY(check_leaf_rows(m, err));
   RPO_TRY(check_within(&m->feature, m->inputs, "a feature is out of range", err));
   int64_t most = 1;
@@ -374,7 +385,8 @@ rpo_status rpo_leaf_rows_start(const rpo_model *m, rpo_leaf_rows *s, rpo_error *
     for (int64_t l = 0; l < leaves; l++) {
       start[l] = (uint32_t)sum;
       int64_t const here = rpo_array_whole(&m->leaf_rows, m->leaf_start[t] + l);
-      if (here < 0 || here > rows - sum) return damaged(err, "a leaf has too many rows");
+      if (here < 1) return damaged(err, "a leaf has no rows");
+      if (here > rows - sum) return damaged(err, "a leaf has too many rows");
       sum += here;
     }
     start[leaves] = (uint32_t)sum;

@@ -19,7 +19,7 @@ int64_t rpo_type_size(int32_t type) {
 
 int rpo_type_allowed(int32_t family, int32_t type) {
   switch (family) {
-    case RPO_ANY: return 1;
+    case RPO_ANY: return type != RPO_TYPE_F16;
     case RPO_INDEX: return type == RPO_TYPE_U16 || type == RPO_TYPE_I32;
     case RPO_CHILD: return type == RPO_TYPE_I16 || type == RPO_TYPE_I32;
     case RPO_REAL: return type == RPO_TYPE_F32 || type == RPO_TYPE_F64;

@@ -17,7 +17,8 @@ typedef enum rpo_type {
   RPO_TYPE_F16 = 8 /* IEEE half precision */
 } rpo_type;
 
-/* What a section may be, so that readers in hot loops know a few types only; or one rpo_type. */
+/* What a section may be, so that readers in hot loops know a few types only; or one rpo_type. RPO_ANY
+ * is any but RPO_TYPE_F16. */
 enum { RPO_ANY = 0, RPO_INDEX = 101, RPO_CHILD = 102, RPO_REAL = 103, RPO_COUNT = 104 };
 
 typedef struct rpo_array {

@@ -339,8 +339,8 @@ rpo_status rpo_model_annotate(const rpo_model *m, const void *note, int64_t note
   int64_t end = m->bytes; /* without an older note, which lies last */
   if (m->note.data != NULL) {
     int64_t const offset = (const char *)m->note.data - m->block;
-    int64_t const first = align((int64_t)(sizeof head + RPO_SECTIONS * sizeof(rpo_table_row)));
-    if (offset >= first && align(offset + m->note.count) == end) end = offset;
+    int64_t const room = align((int64_t)(sizeof head + RPO_SECTIONS * sizeof(rpo_table_row)));
+    if (offset >= room && align(offset + m->note.count) == end) end = offset;
   }
   int64_t const length = note_bytes > 0 ? align(end + note_bytes) : end;
   char *const block = rpo_new_zero(length, 1);
@@ -348,8 +348,15 @@ rpo_status rpo_model_annotate(const rpo_model *m, const void *note, int64_t note
   memcpy(block, m->block, (size_t)end);
   rpo_table_row *const table = (rpo_table_row *)(void *)(block + sizeof head);
   uint32_t kept = 0;
+  uint64_t first = (uint64_t)end;
   for (uint32_t i = 0; i < head.sections; i++) {
-    if (table[i].id != RPO_SEC_NOTE) table[kept++] = table[i];
+    if (table[i].id == RPO_SEC_NOTE) continue;
+    table[kept++] = table[i];
+    if (table[i].offset < first) first = table[i].offset;
+  }
+  if (note_bytes > 0 && sizeof head + (kept + 1) * sizeof *table > first) {
+    rpo_delete(block); /* of a file that another program wrote */
+    return rpo_fail(err, RPO_EFORMAT, "the model's table of sections has no room for a note");
   }
   memset(table + kept, 0, (head.sections - kept) * sizeof *table);
   if (note_bytes > 0) {

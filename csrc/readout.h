@@ -54,9 +54,7 @@ rpo_status rpo_all_leaves(rpo_reading *r, const rpo_control *control, int32_t *l
 /* Which of n training rows (numbers in `rows`, NULL: all) each tree has seen: trees x n, to be deleted.
  * Trees without bootstrap have seen none. */
 rpo_status rpo_in_bag(const rpo_forest *m, const int64_t *rows, int64_t n, const double *weight,
-                      uint8_t **out, rpo_error *err);
-/* RPO_ECANCELED when the caller has had enough; to be asked once a row. */
-rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err);
+                      const rpo_control *control, uint8_t **out, rpo_error *err);
 
 /* Row i of the block, A S of it: its training rows into s->pick, first come first, their weights into
  * s->weight. Returns how many trees count (in_bag NULL: all), *found rows. */
