@@ -41,7 +41,7 @@ static void resume(const rpo_forest *forest) {
   int64_t const rows = rpo_forest_rows(forest), d = rpo_forest_outputs(forest);
   int64_t const cols = rpo_forest_inputs(forest);
   if (!rpo_forest_is_boosted(forest) || rows > 64 || cols > 8 || d > 64) return;
-  limits none = {0, 0, 0};
+  limits none = {0, 0, 0, 0};
   rpo_error err;
   dice random = {9};
   table x = table_random(&random, rows, cols, 4, 0.2, 0.1), y = table_binary(&random, rows, d, 0.4);
@@ -68,14 +68,14 @@ static void resume(const rpo_forest *forest) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   rpo_forest *forest = NULL;
   rpo_error err;
-  limits none = {0, 0, 0};
-  limits impatient = {0, 40, 0}; /* a file may ask for a billion draws */
+  limits none = {0, 0, 0, 0};
+  limits impatient = {0, 25, 0, 0}; /* a file may ask for a billion draws */
   if (size < 1) return 0;
   rpo_poll_seconds = 0.0;
   rpo_checksum_ignored = data[0] % 2 == 0;
   if (fine(rpo_forest_parse(data + 1, (int64_t)size - 1, &forest, &err), &err, &none)) {
-    read_with(forest, ROWS, &impatient);
-    if (rpo_forest_rows(forest) <= 16) read_with(forest, rpo_forest_rows(forest), &impatient);
+    int64_t const rows = rpo_forest_rows(forest);
+    read_with(forest, rows <= 16 ? rows : ROWS, &impatient);
     resume(forest);
   } else {
     MUST(err.code == RPO_EFORMAT && forest == NULL);
