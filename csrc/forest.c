@@ -178,7 +178,7 @@ static rpo_status grow_tree(void *context, int64_t task, int thread, rpo_job *jo
   if (f->own) {
     rpo_projection projection = f->projection;
     projection.stream = (uint64_t)number;
-    RPO_GOTO(rpo_project(&projection, f->outputs, &f->source, &own, err));
+    RPO_GOTO(rpo_project(&projection, f->outputs, &f->source, &own, job, thread, err));
   }
   if (f->grow.by_class) {
     RPO_GOTO(grow_by_class(f, w, number, job, thread, t, err));
@@ -218,8 +218,21 @@ static double largest_norm(const rpo_target *t) {
   return largest;
 }
 
+/* What comes before the trees reports that none is finished. */
+typedef struct begin {
+  const rpo_control *control;
+  int64_t trees;
+} begin;
+
+static int32_t report_none(void *user, int64_t done, int64_t total) {
+  const begin *const b = user;
+  (void)done;
+  (void)total;
+  return b->control->progress(b->control->user, 0, b->trees);
+}
+
 static rpo_status prepare_target(fit *f, const rpo_matrix *target, const rpo_projection *projection,
-                                 rpo_error *err) {
+                                 const rpo_control *control, rpo_error *err) {
   f->outputs = target->cols;
   RPO_TRY(rpo_target_new(target, 1, &f->source, err));
   f->whole = weights_are_whole(f, largest_norm(&f->source));
@@ -229,7 +242,13 @@ static rpo_status prepare_target(fit *f, const rpo_matrix *target, const rpo_pro
     f->projection.stream = 0;
     f->own = !projection->shared && projection->kind != RPO_PROJECT_MATRIX;
     if (f->own) return RPO_OK;
-    return rpo_project(&f->projection, f->outputs, &f->source, &f->shared, err);
+    begin b = {control, f->trees};
+    rpo_control before = {1, 0, NULL, NULL, NULL};
+    if (control != NULL && control->progress != NULL) {
+      before.progress = report_none;
+      before.user = &b;
+    }
+    return rpo_project_all(&f->projection, f->outputs, &f->source, &before, &f->shared, err);
   }
   if (f->source.z == NULL && rpo_target_is_small(&f->source)) {
     return rpo_target_spread(&f->source, &f->shared, err);
@@ -383,7 +402,7 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
   f.labels = &leaf_labels;
   if (f.draws > 0) f.balance = rpo_option_whole(options, RPO_OPT_BALANCE);
   if (f.balance != RPO_BALANCE_NONE) RPO_GOTO(rpo_balance_check(&leaf_labels, f.balance, err));
-  RPO_GOTO(prepare_target(&f, target, projection, err));
+  RPO_GOTO(prepare_target(&f, target, projection, control, err));
   if (f.grow.random_cut && (f.own || f.shared.z != NULL)) {
     RPO_GOTO(rpo_decode(features, &f.values, err));
     f.grow.values = f.values;

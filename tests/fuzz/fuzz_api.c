@@ -8,7 +8,7 @@ typedef struct play {
   limits may;
   rpo_control control;
   rpo_error err;
-  made X, Y, labels;
+  crafted X, Y, labels;
   double *weight, *matrix;
   rpo_projection projection;
   rpo_features *features;
@@ -50,9 +50,9 @@ static void finish(play *p) {
   rpo_forest_free(p->forest);
   rpo_features_free(p->features);
   rpo_options_free(p->options);
-  made_free(&p->X);
-  made_free(&p->Y);
-  made_free(&p->labels);
+  crafted_free(&p->X);
+  crafted_free(&p->Y);
+  crafted_free(&p->labels);
   free(p->weight);
   free(p->matrix);
 }
@@ -75,11 +75,11 @@ static void play_features(play *p) {
   free(low);
   free(high);
   free(codes);
-  made other = make_matrix(p->s, a_size(p->s, 20), rpo_features_cols(f) + rarely(p->s, 20), 3,
-                           (int)choose(p->s, STYLES), 0);
+  crafted other = make_matrix(p->s, a_size(p->s, 20), rpo_features_cols(f) + rarely(p->s, 20), 3,
+                              (int)choose(p->s, STYLES), 0);
   (void)went(p, rpo_features_like(&other.view, f, &p->control, &again, &p->err));
   rpo_features_free(again);
-  made_free(&other);
+  crafted_free(&other);
 }
 
 /* ---- Projections ---- */
@@ -97,13 +97,13 @@ static void play_projection(play *p) {
 /* ---- Forests ---- */
 
 /* Another X for a forest: as in the fit, or of any rows, or wrong. */
-static made an_x(play *p, int64_t cols) {
+static crafted an_x(play *p, int64_t cols) {
   return make_matrix(p->s, a_size(p->s, 40), rarely(p->s, 40) ? cols + 1 : cols,
                      rarely(p->s, 30) ? 3 : 2, (int)choose(p->s, STYLES), 0);
 }
 
 static void read_all(play *p, const rpo_forest *f) {
-  made X = an_x(p, rpo_forest_inputs(f));
+  crafted X = an_x(p, rpo_forest_inputs(f));
   reading r = {f, &p->X.view, p->weight, &p->control, &p->may, {0, 0, {0}}};
   if (rpo_forest_rows(f) == p->X.view.rows) {
     read_forest(&r, p->labels.block[0] == NULL ? &p->Y.view : &p->labels.view);
@@ -111,7 +111,7 @@ static void read_all(play *p, const rpo_forest *f) {
   r.X = &X.view;
   r.weight = NULL;
   read_forest(&r, NULL);
-  made_free(&X);
+  crafted_free(&X);
 }
 
 static void play_forest(play *p) {
@@ -227,7 +227,7 @@ static void play_boosting(play *p) {
   if (p->features == NULL || d < 1 || d > 5000) return;
   own mine = {s, d};
   p->may.hook = 1;
-  made entry = make_matrix(s, n, d, 1, choose(s, 4) == 0 ? (int)choose(s, STYLES) : BINARY, 0);
+  crafted entry = make_matrix(s, n, d, 1, choose(s, 4) == 0 ? (int)choose(s, STYLES) : BINARY, 0);
   uint8_t *const watched = exactly(n, 1);
   double *const start_at = exactly(d, 8);
   dice random = choose_dice(s);
@@ -267,7 +267,7 @@ static void play_boosting(play *p) {
   MUST(count >= 0 && count <= n);
   free(row);
   rpo_boost_free(boost);
-  made_free(&entry);
+  crafted_free(&entry);
   free(watched);
   free(start_at);
 }
@@ -278,7 +278,7 @@ static void play_metrics(play *p) {
   source *const s = p->s;
   int64_t const n = p->Y.view.rows, d = p->Y.view.cols, k = choose(s, 5);
   if (n < 1 || d < 1 || n > 5000 || d > 5000) return;
-  made scores = make_matrix(s, n, d, rarely(s, 30) ? 3 : 1, (int)choose(s, STYLES), 0);
+  crafted scores = make_matrix(s, n, d, rarely(s, 30) ? 3 : 1, (int)choose(s, STYLES), 0);
   double *const out = exactly(n, 8), *const best = exactly(n * k, 8),
                 cut[4] = {-0.5, 0.0, 0.5, 1e9};
   int64_t *const index = exactly(n * k, 8), *const ties = exactly(n, 8), counts[4];
@@ -292,7 +292,7 @@ static void play_metrics(play *p) {
   free(best);
   free(index);
   free(ties);
-  made_free(&scores);
+  crafted_free(&scores);
 }
 
 /* ---- Products ---- */
@@ -301,9 +301,9 @@ static void play_products(play *p) {
   source *const s = p->s;
   int64_t const n = a_size(s, 30), cols = a_size(s, 30), width = a_size(s, 30);
   int const style = choose(s, 3) == 0 ? BINARY : (int)choose(s, STYLES);
-  made A = make_matrix(s, n, cols, rarely(s, 20) ? 3 : 2, style, 0);
-  made B = make_matrix(s, choose(s, 2) ? n : cols, width, rarely(s, 30) ? 2 : 1,
-                       (int)choose(s, STYLES), 0);
+  crafted A = make_matrix(s, n, cols, rarely(s, 20) ? 3 : 2, style, 0);
+  crafted B = make_matrix(s, choose(s, 2) ? n : cols, width, rarely(s, 30) ? 2 : 1,
+                          (int)choose(s, STYLES), 0);
   double *const w = make_weights(s, n);
   int64_t const most = n > cols ? n : cols;
   void *const out = exactly(most * width, 8);
@@ -312,8 +312,8 @@ static void play_products(play *p) {
   (void)went(p, rpo_sparse_gram_product(&A.view, w, &B.view, &p->control, out, &p->err));
   free(out);
   free(w);
-  made_free(&A);
-  made_free(&B);
+  crafted_free(&A);
+  crafted_free(&B);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -42,12 +42,12 @@ static inline double *make_weights(source *s, int64_t n) {
 
 /* ---- Matrices ---- */
 
-typedef struct made {
+typedef struct crafted {
   rpo_matrix view;
   void *block[3];
-} made;
+} crafted;
 
-static inline void made_free(made *m) {
+static inline void crafted_free(crafted *m) {
   for (int i = 0; i < 3; i++) free(m->block[i]);
   memset(m, 0, sizeof *m);
 }
@@ -70,7 +70,7 @@ static inline void put_index(void *to, int32_t index, int64_t i, int64_t v) {
 }
 
 /* Rows next to each other or apart, columns likewise, from front or back, or one row for all. */
-static inline void make_dense(source *s, made *m, int style) {
+static inline void make_dense(source *s, crafted *m, int style) {
   rpo_matrix *const a = &m->view;
   dice d = choose_dice(s);
   int64_t const rows = a->rows, cols = a->cols, size = a->dtype == RPO_F32 ? 4 : 8;
@@ -87,7 +87,7 @@ static inline void make_dense(source *s, made *m, int style) {
 }
 
 /* `one`: an entry a row (a column of CSC). Indices within a row in any order. */
-static inline void make_compressed(source *s, made *m, int style, int one) {
+static inline void make_compressed(source *s, crafted *m, int style, int one) {
   rpo_matrix *const a = &m->view;
   dice d = choose_dice(s);
   int64_t const major = a->format == RPO_CSR ? a->rows : a->cols;
@@ -144,9 +144,9 @@ static inline void spoil(source *s, rpo_matrix *a) {
 }
 
 /* `forms`: of dense, CSR, CSC the first so many. */
-static inline made make_matrix(source *s, int64_t rows, int64_t cols, int forms, int style,
-                               int one) {
-  made m;
+static inline crafted make_matrix(source *s, int64_t rows, int64_t cols, int forms, int style,
+                                  int one) {
+  crafted m;
   memset(&m, 0, sizeof m);
   m.view.rows = rows < 1 ? 1 : rows; /* of a handle that was not made: 0 */
   m.view.cols = cols < 1 ? 1 : cols;
