@@ -69,7 +69,7 @@ static void cancel_each(stage *s, const named_call *c, int32_t threads) {
   CHECK_OK(c->call(s, &control, &err), &err);
   int64_t const polls = who.asked;
   CHECK(polls > 0 || may_be_short(c->name));
-  int64_t const step = 1 + polls / 200;
+  int64_t const step = 1 + polls / (threads > 1 ? 8 : 60);
   for (int64_t n = 1; n <= polls; n += step) {
     memset(&err, 0, sizeof err);
     who.asked = 0;
