@@ -336,34 +336,34 @@ rpo_status rpo_model_annotate(const rpo_model *m, const void *note, int64_t note
                               int64_t *bytes, rpo_error *err) {
   rpo_header head;
   memcpy(&head, m->block, sizeof head);
-  int64_t end = m->bytes; /* without an older note, which lies last */
-  if (m->note.data != NULL) {
-    int64_t const offset = (const char *)m->note.data - m->block;
-    int64_t const room = align((int64_t)(sizeof head + RPO_SECTIONS * sizeof(rpo_table_row)));
-    if (offset >= room && align(offset + m->note.count) == end) end = offset;
+  const char *const rows = m->block + sizeof head;
+  uint32_t kept = 0;
+  int64_t first = m->bytes, end = 0; /* of what is kept: all but an older note */
+  rpo_table_row table[RPO_SECTIONS + 1];
+  for (uint32_t i = 0; i < head.sections; i++) {
+    rpo_table_row *const row = &table[kept];
+    memcpy(row, rows + i * sizeof *row, sizeof *row);
+    if (row->id == RPO_SEC_NOTE) continue;
+    int64_t const begin = (int64_t)row->offset;
+    int64_t const stop = begin + (int64_t)row->count * rpo_type_size((int32_t)row->type);
+    first = begin < first ? begin : first;
+    end = stop > end ? stop : end;
+    kept++;
+  }
+  end = align(end);
+  if (note_bytes > 0) {
+    rpo_table_row const added = {RPO_SEC_NOTE, RPO_TYPE_U8, (uint64_t)end, (uint64_t)note_bytes};
+    table[kept++] = added;
+  }
+  if ((int64_t)(sizeof head + kept * sizeof *table) > first) { /* another program's file */
+    return rpo_fail(err, RPO_EFORMAT, "the model's table of sections has no room for a note");
   }
   int64_t const length = note_bytes > 0 ? align(end + note_bytes) : end;
   char *const block = rpo_new_zero(length, 1);
   if (block == NULL) return rpo_fail_memory(err, "the model");
-  memcpy(block, m->block, (size_t)end);
-  rpo_table_row *const table = (rpo_table_row *)(void *)(block + sizeof head);
-  uint32_t kept = 0;
-  uint64_t first = (uint64_t)end;
-  for (uint32_t i = 0; i < head.sections; i++) {
-    if (table[i].id == RPO_SEC_NOTE) continue;
-    table[kept++] = table[i];
-    if (table[i].offset < first) first = table[i].offset;
-  }
-  if (note_bytes > 0 && sizeof head + (kept + 1) * sizeof *table > first) {
-    rpo_delete(block); /* of a file that another program wrote */
-    return rpo_fail(err, RPO_EFORMAT, "the model's table of sections has no room for a note");
-  }
-  memset(table + kept, 0, (head.sections - kept) * sizeof *table);
-  if (note_bytes > 0) {
-    rpo_table_row const added = {RPO_SEC_NOTE, RPO_TYPE_U8, (uint64_t)end, (uint64_t)note_bytes};
-    table[kept++] = added;
-    memcpy(block + end, note, (size_t)note_bytes);
-  }
+  memcpy(block + first, m->block + first, (size_t)((end < m->bytes ? end : m->bytes) - first));
+  memcpy(block + sizeof head, table, kept * sizeof *table);
+  if (note_bytes > 0) memcpy(block + end, note, (size_t)note_bytes);
   seal(block, kept, length);
   *out = block;
   *bytes = length;

@@ -142,7 +142,7 @@ def run(X, Y, w, *, loss, phi, relabel, leaf, rate, l2, depth):
         yield boost.scores(rows)
 
 
-SEEDS = [*range(24), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(24, 200))]
+SEEDS = range(200)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -237,7 +237,7 @@ def random_problem(seed):
     return X, Y, weight, settings
 
 
-SEEDS = [*range(24), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(24, 200))]
+SEEDS = range(200)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
