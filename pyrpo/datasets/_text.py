@@ -60,13 +60,13 @@ def _decode(raw: bytes) -> str:
 
 
 class Numbered(Sequence[str]):
-    """Names "0", "1", ... of columns that have none, made when asked for.
+    """Names "0", "1", ... (or from `first` on) of columns that have none, made when asked for.
 
     A file of a few bytes may tell of a billion columns.
     """
 
-    def __init__(self, count: int):
-        self._numbers = range(count)
+    def __init__(self, count: int, first: int = 0):
+        self._numbers = range(first, first + count)
 
     def __len__(self):
         return len(self._numbers)
@@ -84,7 +84,7 @@ class Numbered(Sequence[str]):
     __hash__ = None
 
     def __repr__(self):
-        return f"{type(self).__name__}({len(self)})"
+        return f"{type(self).__name__}({len(self)}, first={self._numbers.start})"
 
 
 class Batch(NamedTuple):

@@ -57,7 +57,7 @@ def check(data: bytes, folder: Path) -> str | None:
 
 
 def check_arrays(found) -> None:
-    X, y = found.X, found.Y if "Y" in found else found.y  # noqa: SIM401
+    X, y = found.X, found.Y if "Y" in found else found.y
     assert X.shape[0] == y.shape[0]
     assert len(found.feature_names) == X.shape[1]
     values = X if isinstance(X, np.ndarray) else X.data
