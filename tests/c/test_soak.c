@@ -55,9 +55,21 @@ static rpo_forest *fit(const sample *s, int32_t threads) {
 
 /* ---- What a thread does ---- */
 
+/* As forests_equal, which counts checks and is for one thread. */
+static int same_bytes(const rpo_forest *a, const rpo_forest *b) {
+  int64_t const size = rpo_forest_bytes(a);
+  if (a == NULL || size != rpo_forest_bytes(b)) return 0;
+  char *const x = mini_room(size, 1), *const y = mini_room(size, 1);
+  int const read = rpo_forest_dump(a, x, NULL) == RPO_OK && rpo_forest_dump(b, y, NULL) == RPO_OK;
+  int const same = read && memcmp(x, y, (size_t)size) == 0;
+  free(x);
+  free(y);
+  return same;
+}
+
 static int64_t check_fit(const sample *s, int32_t threads) {
   rpo_forest *const f = fit(s, threads);
-  int const same = f != NULL && forests_equal(f, s->forest);
+  int const same = same_bytes(f, s->forest);
   rpo_forest_free(f);
   return !same;
 }
@@ -78,7 +90,7 @@ static int64_t check_file(const sample *s, int thread) {
   (void)snprintf(path, sizeof path, "test_soak_%d.rpo", thread);
   if (rpo_forest_save(s->forest, path, NULL, 0, NULL) != RPO_OK) return 1;
   if (rpo_forest_load(path, &f, NULL) != RPO_OK) return 1;
-  int64_t const wrong = !forests_equal(f, s->forest) || check_predict(s, f, 1);
+  int64_t const wrong = !same_bytes(f, s->forest) || check_predict(s, f, 1);
   rpo_forest_free(f);
   return wrong;
 }

@@ -1,29 +1,35 @@
-/* Runs a fuzzed program on kept inputs, with any compiler: replay FILE... */
+/* Runs a fuzzed program on the kept inputs of a folder, with any compiler: fuzz_NAME FOLDER. */
+#define _POSIX_C_SOURCE 200809L
+#include <dirent.h>
+
 #include "fuzz.h"
 
-static unsigned char *read_file(const char *path, size_t *size) {
+/* In a block of its own length: nothing may be read behind it. */
+static void run(const char *path) {
+  unsigned char *const whole = mini_room(1 << 20, 1);
   FILE *const file = fopen(path, "rb");
-  size_t room = 1 << 20;
-  unsigned char *const block = mini_room((int64_t)room, 1);
-  if (file == NULL) {
-    fprintf(stderr, "cannot read %s\n", path);
-    exit(1);
-  }
-  *size = fread(block, 1, room, file);
+  MUST(file != NULL);
+  size_t const size = fread(whole, 1, 1 << 20, file);
   (void)fclose(file);
-  return block;
+  unsigned char *const block = exactly((int64_t)size, 1);
+  memcpy(block, whole, size);
+  free(whole);
+  (void)LLVMFuzzerTestOneInput(block, size);
+  free(block);
 }
 
-int main(int count, char **path) {
-  for (int i = 1; i < count; i++) {
-    size_t size;
-    unsigned char *const whole = read_file(path[i], &size);
-    unsigned char *const block = exactly((int64_t)size, 1); /* nothing may be read behind it */
-    memcpy(block, whole, size);
-    free(whole);
-    (void)LLVMFuzzerTestOneInput(block, size);
-    free(block);
+int main(int count, char **argument) {
+  DIR *const folder = count == 2 ? opendir(argument[1]) : NULL;
+  int inputs = 0;
+  MUST(folder != NULL);
+  for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+    char path[1000];
+    if (entry->d_name[0] == '.') continue;
+    (void)snprintf(path, sizeof path, "%.500s/%.255s", argument[1], entry->d_name);
+    run(path);
+    inputs++;
   }
-  printf("%d inputs\n", count - 1);
-  return count < 2;
+  (void)closedir(folder);
+  printf("%d inputs\n", inputs);
+  return inputs == 0;
 }
