@@ -10,12 +10,13 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 PACKAGE := $(wildcard pyrpo/*.py pyrpo/*/*.py csrc/*.[ch] include/*.h tools/*.[ch]) \
            pyrpo/meson.build pyrpo/rpo.pc.in meson.build meson.options pyproject.toml README.md LICENSE
 C_FILES = $(wildcard include/*.h csrc/*.[ch] tools/*.[ch] tests/c/*.[ch] tests/c/*.cpp \
-                    examples/c/*.[ch] examples/cpp/*.cpp)
+                    examples/c/*.[ch] examples/cpp/*.cpp tests/fuzz/*.[ch])
 PY_FILES := pyrpo tests bench examples
 
 .PHONY: help demo bench bench-boosting bench-joly2014 bench-joly2017 bench-bi2013 bench-mineiro2015 \
         test test-c test-examples test-python check lint check-c dev format clean \
-        check-long long-python long-serial long-valgrind long-clang long-race long-foreign
+        check-long long-python long-serial long-valgrind long-clang long-race long-foreign \
+        long-soak long-analysis coverage fuzz fuzz-text
 
 help:
 	@echo "make demo        forests on a generated problem with 1000 labels: a table and demo.png"
@@ -28,7 +29,10 @@ help:
 	@echo "make bench-bi2013, make bench-mineiro2015  those of the papers on label spaces"
 	@echo "make check       linters, formatters, C tests under the address and UB sanitizers"
 	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang, for races,"
-	@echo "                 big-endian and of 32 bits"
+	@echo "                 big-endian and of 32 bits; eight threads for ten minutes; static analysis"
+	@echo "make fuzz        libFuzzer (clang) on the model reader and the C interface (RUNS=100000)"
+	@echo "make fuzz-text   atheris on the readers of text files (RUNS=100000)"
+	@echo "make coverage    lines and branches of csrc that the C tests reach"
 	@echo "make format      rewrite the sources as 'make check' wants them"
 	@echo "make clean       remove .venv and everything built"
 
@@ -105,7 +109,7 @@ lint: $(STAMP)/lint-tools
 check-c: build/sanitize/build.ninja
 	meson test -C build/sanitize --print-errorlogs -t 5
 
-check-long: long-python long-serial long-valgrind long-clang long-race long-foreign
+check-long: long-python long-serial long-valgrind long-clang long-race long-foreign long-soak long-analysis
 
 long-python: $(STAMP)/test-tools $(STAMP)/package
 	$(VENV)/bin/pytest -m slow; status=$$?; [ $$status -eq 0 ] || [ $$status -eq 5 ] # 5: none
@@ -115,7 +119,7 @@ long-serial: build/serial/build.ninja
 
 long-valgrind: build/c/build.ninja
 	@if command -v valgrind >/dev/null; then \
-	  meson test -C build/c --print-errorlogs -t 50 --wrapper \
+	  meson test -C build/c --print-errorlogs -t 50 --no-suite time --wrapper \
 	    "valgrind -q --leak-check=full --show-leak-kinds=definite --error-exitcode=9"; \
 	else echo "valgrind is not installed: left out"; fi
 
@@ -147,6 +151,63 @@ long-foreign: $(STAMP)/build-tools
 	  meson test -C build/$$machine --print-errorlogs -t 20 || exit 1; \
 	done
 	@echo "tested for: $(or $(strip $(FOREIGN)),none; cross compilers are not installed: left out)"
+
+# ---- more than tests -----------------------------------------------------------------------------------
+
+# Ten minutes; SECONDS_OF_SOAK=60 make long-soak for one.
+SECONDS_OF_SOAK ?= 600
+
+long-soak: build/c/build.ninja
+	meson compile -C build/c test_soak
+	cd build/c/tests/c && ./test_soak $(SECONDS_OF_SOAK)
+
+# What is left out is said where it is: .clang-tidy, tests/cppcheck.txt, comments in the code.
+long-analysis: build/c/build.ninja
+	@if $(CC) --version 2>/dev/null | grep -q -i 'gcc\|free software'; then \
+	  for file in csrc/*.c; do \
+	    $(CC) -std=c99 -O1 -fanalyzer -Werror $(ANALYZER) -fopenmp -Iinclude -Icsrc -DRPO_ISA=baseline \
+	      -c $$file -o /dev/null || exit 1; \
+	  done; \
+	else echo "gcc is not the compiler: its analyzer is left out"; fi
+	@if command -v cppcheck >/dev/null; then \
+	  cppcheck -q --std=c99 --enable=warning,performance,portability --inline-suppr --error-exitcode=9 \
+	    --suppressions-list=tests/cppcheck.txt -Iinclude -Icsrc -DRPO_ISA=baseline csrc; \
+	else echo "cppcheck is not installed: left out"; fi
+	@if command -v clang-tidy >/dev/null; then \
+	  clang-tidy --quiet csrc/*.c -- -std=c99 -Iinclude -Icsrc -DRPO_ISA=baseline; \
+	else echo "clang-tidy is not installed: left out"; fi
+
+coverage: $(STAMP)/build-tools
+	$(PIP) install -q gcovr
+	[ -f build/coverage/build.ninja ] || meson setup build/coverage -Db_coverage=true -Dbuildtype=debug
+	meson test -C build/coverage -t 5 --no-suite time
+	RPO_ISA=baseline meson test -C build/coverage -t 5 --no-suite time
+	RPO_ISA=avx2 meson test -C build/coverage -t 5 --no-suite time
+	gcovr -r . --object-directory build/coverage -f csrc/ --exclude-unreachable-branches \
+	  --exclude-throw-branches --merge-mode-functions=merge-use-line-min \
+	  --gcov-ignore-parse-errors=suspicious_hits.warn_once_per_file --txt - $(ARGS)
+
+RUNS ?= 100000
+
+fuzz: $(STAMP)/build-tools
+	@if command -v clang >/dev/null; then \
+	  { [ -f build/fuzz/build.ninja ] || CC=clang CXX=clang++ meson setup build/fuzz -Dfuzz=true \
+	    -Dopenmp=disabled -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false; } && \
+	  meson compile -C build/fuzz && \
+	  mkdir -p build/fuzz/seeds build/fuzz/model build/fuzz/api && \
+	  build/fuzz/tests/fuzz/seeds build/fuzz/seeds && \
+	  export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=64 && \
+	  cd build/fuzz && \
+	  tests/fuzz/fuzz_model -runs=$(RUNS) -max_len=4096 model $(CURDIR)/tests/fuzz/corpus/model seeds && \
+	  tests/fuzz/fuzz_api -runs=$(RUNS) -max_len=400 api $(CURDIR)/tests/fuzz/corpus/api; \
+	else echo "clang is not installed: left out"; fi
+
+fuzz-text: $(STAMP)/test-tools $(STAMP)/package
+	@if $(PIP) install -q atheris; then \
+	  mkdir -p build/fuzz/text && \
+	  $(VENV)/bin/python tests/fuzz/fuzz_text.py -runs=$(RUNS) -max_len=600 build/fuzz/text \
+	    tests/fuzz/corpus/text; \
+	else echo "atheris cannot be installed: left out"; fi
 
 build/c/build.ninja: $(STAMP)/build-tools
 	[ -f $@ ] || meson setup build/c

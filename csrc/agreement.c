@@ -176,7 +176,7 @@ rpo_status rpo_forest_agreement(const rpo_forest *m, const rpo_matrix *X, const 
   g.Y = Y;
   g.out = out;
   g.r.sums = 1;
-  RPO_GOTO(rpo_in_bag(m, rows, X->rows, weight, &in_bag, err));
+  RPO_GOTO(rpo_in_bag(m, rows, X->rows, weight, control, &in_bag, err));
   g.value = rpo_new_zero(threads, (int64_t)sizeof *g.value);
   if (g.value == NULL) {
     status = rpo_fail_memory(err, "the errors");

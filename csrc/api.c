@@ -143,14 +143,13 @@ rpo_status rpo_features_codes(const rpo_features *f, int64_t col, int32_t *codes
 rpo_status rpo_projection_apply(const rpo_projection *projection, const rpo_matrix *Y,
                                 const rpo_control *control, double *Z, rpo_error *err) {
   rpo_target y, z;
-  (void)control;
   if (projection == NULL || Z == NULL) return rpo_fail(err, RPO_EINVAL, "projection or Z is NULL");
   RPO_TRY(rpo_matrix_check(Y, "Y", err));
   RPO_TRY(rpo_matrix_check_values(Y, "Y", 0, err));
   if (Y->format == RPO_CSC) return rpo_fail(err, RPO_EINVAL, "Y must be dense or CSR, not CSC");
   RPO_TRY(rpo_projection_check(projection, Y->cols, err));
   RPO_TRY(rpo_target_new(Y, 0, &y, err));
-  rpo_status const status = rpo_project(projection, Y->cols, &y, &z, err);
+  rpo_status const status = rpo_project_all(projection, Y->cols, &y, control, &z, err);
   rpo_target_release(&y);
   RPO_TRY(status);
   for (int64_t i = 0; i < z.rows; i++) {

@@ -374,6 +374,7 @@ rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *feature
   b->d = data->Y->cols;
   b->stride = stride_of(b->d);
   b->block = b->stride >= BLOCK_NUMBERS ? 1 : BLOCK_NUMBERS / b->stride;
+  b->last_seconds = 1.0; /* the first round may be long: it is polled */
   read_options(b, options);
   if ((b->loss == RPO_LOSS_CUSTOM) != (data->loss != NULL)) {
     status =

@@ -5,6 +5,13 @@
 #include "format.h"
 #include "rng.h"
 
+#ifdef RPO_TEST_HOOKS
+int rpo_checksum_ignored = 0;
+int rpo_checksum_agrees(uint64_t sum, uint64_t told) { return rpo_checksum_ignored || sum == told; }
+#else
+int rpo_checksum_agrees(uint64_t sum, uint64_t told) { return sum == told; }
+#endif
+
 static uint64_t stir(uint64_t state, uint64_t word) {
   state ^= word * 0x9E3779B97F4A7C15u;
   return (state << 27 | state >> 37) * 0xD1B54A32D192ED03u;

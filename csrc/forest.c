@@ -11,16 +11,16 @@
 #include "prune.h"
 #include "rng.h"
 
-void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *sums, int64_t rows,
-                   double *counts) {
-  rpo_rng rng = rpo_rng_new(seed, RPO_DRAW_BOOTSTRAP, tree, 0);
-  memset(counts, 0, (size_t)rows * sizeof *counts);
+#define DRAWS_BETWEEN_POLLS 1024
+
+static void draw_rows(rpo_rng *rng, int64_t draws, const double *sums, int64_t rows,
+                      double *counts) {
   for (int64_t i = 0; i < draws; i++) {
     if (sums == NULL) {
-      counts[rpo_below(&rng, (uint32_t)rows)] += 1.0;
+      counts[rpo_below(rng, (uint32_t)rows)] += 1.0;
       continue;
     }
-    double const u = rpo_uniform(&rng) * sums[rows - 1];
+    double const u = rpo_uniform(rng) * sums[rows - 1];
     int64_t a = 0, b = rows - 1; /* the first row whose running sum exceeds u */
     while (a < b) {
       int64_t const mid = a + (b - a) / 2;
@@ -34,13 +34,27 @@ void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *su
   }
 }
 
-void rpo_sample_weights(const int64_t *sampling, const double *weight, const double *sums,
-                        int64_t rows, double *out) {
-  if (sampling[2] > 0) {
-    rpo_bootstrap((uint64_t)sampling[0], (uint64_t)sampling[1], sampling[2], sums, rows, out);
-    return;
+void rpo_bootstrap(uint64_t seed, uint64_t tree, int64_t draws, const double *sums, int64_t rows,
+                   double *counts) {
+  rpo_rng rng = rpo_rng_new(seed, RPO_DRAW_BOOTSTRAP, tree, 0);
+  memset(counts, 0, (size_t)rows * sizeof *counts);
+  draw_rows(&rng, draws, sums, rows, counts);
+}
+
+rpo_status rpo_sample_weights(const int64_t *sampling, const double *weight, const double *sums,
+                              int64_t rows, double *out, rpo_job *job, int thread, rpo_error *err) {
+  int64_t left = sampling[2];
+  if (left <= 0) {
+    for (int64_t i = 0; i < rows; i++) out[i] = weight == NULL ? 1.0 : weight[i];
+    return RPO_OK;
   }
-  for (int64_t i = 0; i < rows; i++) out[i] = weight == NULL ? 1.0 : weight[i];
+  rpo_rng rng = rpo_rng_new((uint64_t)sampling[0], RPO_DRAW_BOOTSTRAP, (uint64_t)sampling[1], 0);
+  memset(out, 0, (size_t)rows * sizeof *out);
+  for (; left > 0; left -= DRAWS_BETWEEN_POLLS) { /* a sample may be larger than the rows */
+    RPO_TRY(rpo_keep_on(job, thread, err));
+    draw_rows(&rng, left < DRAWS_BETWEEN_POLLS ? left : DRAWS_BETWEEN_POLLS, sums, rows, out);
+  }
+  return RPO_OK;
 }
 
 rpo_status rpo_weight_check(const double *weight, int64_t rows, rpo_error *err) {
@@ -115,12 +129,15 @@ static rpo_status worker_start(const fit *f, worker *w, rpo_error *err) {
   return RPO_OK;
 }
 
-static void tree_weights(const fit *f, int64_t number, const worker *w) {
+static rpo_status tree_weights(const fit *f, int64_t number, const worker *w, rpo_job *job,
+                               int thread, rpo_error *err) {
   int64_t const sampling[3] = {(int64_t)f->grow.seed, number, f->draws};
-  rpo_sample_weights(sampling, f->weight, f->sums, f->features->rows, w->weight);
+  RPO_TRY(rpo_sample_weights(sampling, f->weight, f->sums, f->features->rows, w->weight, job,
+                             thread, err));
   if (f->balance != RPO_BALANCE_NONE) {
     rpo_balance_sample(f->labels, f->balance, w->frequency, w->weight);
   }
+  return RPO_OK;
 }
 
 /* Grows on rows that lie class after class, and gives them their numbers back. */
@@ -157,11 +174,11 @@ static rpo_status grow_tree(void *context, int64_t task, int thread, rpo_job *jo
   rpo_status status;
   memset(&own, 0, sizeof own);
   RPO_GOTO(worker_start(f, w, err));
-  tree_weights(f, number, w);
+  RPO_GOTO(tree_weights(f, number, w, job, thread, err));
   if (f->own) {
     rpo_projection projection = f->projection;
     projection.stream = (uint64_t)number;
-    RPO_GOTO(rpo_project(&projection, f->outputs, &f->source, &own, err));
+    RPO_GOTO(rpo_project(&projection, f->outputs, &f->source, &own, job, thread, err));
   }
   if (f->grow.by_class) {
     RPO_GOTO(grow_by_class(f, w, number, job, thread, t, err));
@@ -201,8 +218,21 @@ static double largest_norm(const rpo_target *t) {
   return largest;
 }
 
+/* What comes before the trees reports that none is finished. */
+typedef struct begin {
+  const rpo_control *control;
+  int64_t trees;
+} begin;
+
+static int32_t report_none(void *user, int64_t done, int64_t total) {
+  const begin *const b = user;
+  (void)done;
+  (void)total;
+  return b->control->progress(b->control->user, 0, b->trees);
+}
+
 static rpo_status prepare_target(fit *f, const rpo_matrix *target, const rpo_projection *projection,
-                                 rpo_error *err) {
+                                 const rpo_control *control, rpo_error *err) {
   f->outputs = target->cols;
   RPO_TRY(rpo_target_new(target, 1, &f->source, err));
   f->whole = weights_are_whole(f, largest_norm(&f->source));
@@ -212,7 +242,13 @@ static rpo_status prepare_target(fit *f, const rpo_matrix *target, const rpo_pro
     f->projection.stream = 0;
     f->own = !projection->shared && projection->kind != RPO_PROJECT_MATRIX;
     if (f->own) return RPO_OK;
-    return rpo_project(&f->projection, f->outputs, &f->source, &f->shared, err);
+    begin b = {control, f->trees};
+    rpo_control before = {1, 0, NULL, NULL, NULL};
+    if (control != NULL && control->progress != NULL) {
+      before.progress = report_none;
+      before.user = &b;
+    }
+    return rpo_project_all(&f->projection, f->outputs, &f->source, &before, &f->shared, err);
   }
   if (f->source.z == NULL && rpo_target_is_small(&f->source)) {
     return rpo_target_spread(&f->source, &f->shared, err);
@@ -366,7 +402,7 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
   f.labels = &leaf_labels;
   if (f.draws > 0) f.balance = rpo_option_whole(options, RPO_OPT_BALANCE);
   if (f.balance != RPO_BALANCE_NONE) RPO_GOTO(rpo_balance_check(&leaf_labels, f.balance, err));
-  RPO_GOTO(prepare_target(&f, target, projection, err));
+  RPO_GOTO(prepare_target(&f, target, projection, control, err));
   if (f.grow.random_cut && (f.own || f.shared.z != NULL)) {
     RPO_GOTO(rpo_decode(features, &f.values, err));
     f.grow.values = f.values;

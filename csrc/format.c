@@ -71,7 +71,7 @@ rpo_status rpo_table_check(const void *block, int64_t bytes, rpo_header *out, rp
   int64_t at = rpo_first_section(out->sections);
   if (at > bytes) return rpo_damaged(err, "too many sections");
   uint64_t const sum = rpo_checksum((const char *)block + AT_SUMMED, at - AT_SUMMED, 1);
-  if (sum != get((const unsigned char *)block + AT_CHECKSUM, 8)) {
+  if (!rpo_checksum_agrees(sum, get((const unsigned char *)block + AT_CHECKSUM, 8))) {
     return rpo_damaged(err, "the checksum of its header and table of sections is wrong");
   }
   for (int64_t i = 0; i < out->sections; i++) {
@@ -91,8 +91,8 @@ rpo_status rpo_table_check(const void *block, int64_t bytes, rpo_header *out, rp
 }
 
 int rpo_section_good(const void *section, const rpo_table_row *row) {
-  return rpo_checksum(section, rpo_section_bytes(row), rpo_type_size((int32_t)row->type)) ==
-         row->checksum;
+  int64_t const size = rpo_type_size((int32_t)row->type);
+  return rpo_checksum_agrees(rpo_checksum(section, rpo_section_bytes(row), size), row->checksum);
 }
 
 rpo_status rpo_sections_check(const void *block, const rpo_header *head, rpo_error *err) {

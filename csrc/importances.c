@@ -134,12 +134,14 @@ static rpo_status task_room(const importances *a, int64_t inner, task_data *k, r
 }
 
 /* Rows of the tree's sample into their leaves, whose weights must be those of the fit. */
-static rpo_status place_rows(const importances *a, int64_t tree, task_data *k, rpo_error *err) {
+static rpo_status place_rows(const importances *a, int64_t tree, task_data *k, rpo_job *job,
+                             int thread, rpo_error *err) {
   const rpo_forest *const m = a->r.m;
   const int32_t *const leaf_of = a->leaf_of + tree * m->rows;
   int64_t const leaves = m->leaf_start[tree + 1] - m->leaf_start[tree];
   double *const total = k->leaf_share; /* for now */
-  rpo_sample_weights(m->sampling + 3 * tree, a->weight, a->sums, m->rows, k->weight);
+  RPO_TRY(rpo_sample_weights(m->sampling + 3 * tree, a->weight, a->sums, m->rows, k->weight, job,
+                             thread, err));
   memset(total, 0, (size_t)leaves * sizeof *total);
   for (int64_t i = 0; i < m->rows; i++) {
     k->start[leaf_of[i] + 1] += k->weight[i] > 0.0;
@@ -260,7 +262,7 @@ static rpo_status gains_on(void *context, int64_t tree, int thread, rpo_job *job
   task_data k;
   rpo_status status;
   RPO_GOTO(task_room(a, inner, &k, err));
-  RPO_GOTO(place_rows(a, tree, &k, err));
+  RPO_GOTO(place_rows(a, tree, &k, job, thread, err));
   find_ranges(m, tree, &k);
   for (int64_t l = 0; l <= inner; l++) {
     if (l % 64 == 0) RPO_GOTO(rpo_keep_on(job, thread, err));

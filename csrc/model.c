@@ -287,7 +287,8 @@ static rpo_status check_leaf_rows(const rpo_model *m, rpo_error *err) {
     }
     for (int64_t l = 0; l < leaves; l++) {
       int64_t const here = rpo_leaf_size(m, t, l);
-      if (here < 0 || here > left) return rpo_damaged(err, "a leaf has too many rows");
+      if (here < rpo_has_rows(m)) return rpo_damaged(err, "a leaf has no rows");
+      if (here > left) return rpo_damaged(err, "a leaf has too many rows");
       left -= here;
     }
     if (rpo_has_rows(m) && left != 0) {

@@ -17,7 +17,12 @@
 #endif
 #endif
 
+#ifdef RPO_TEST_HOOKS
+double rpo_poll_seconds = 0.05;
+#define POLL_SECONDS rpo_poll_seconds
+#else
 #define POLL_SECONDS 0.05
+#endif
 
 double rpo_now(void) {
 #if defined(_WIN32)
@@ -103,6 +108,11 @@ int rpo_poll(rpo_job *job, int thread) {
   if (control->progress(control->user, done, job->total) == 0) return 0;
   stop(job);
   return 1;
+}
+
+rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err) {
+  if (!rpo_poll(job, thread)) return RPO_OK;
+  return rpo_fail(err, RPO_ECANCELED, "cancelled by the progress callback");
 }
 
 /* Not a critical section: a named one exports a symbol that is not ours. */

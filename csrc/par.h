@@ -57,4 +57,10 @@ rpo_status rpo_run(const rpo_control *control, int64_t tasks, rpo_task_fn run, v
  * function when it is due and this is the calling thread (0). Costs a clock reading: call it about
  * every 50 microseconds of work. */
 int rpo_poll(rpo_job *job, int thread);
+/* The same as a status: RPO_ECANCELED when the caller has had enough. */
+rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err);
+
+#ifdef RPO_TEST_HOOKS
+extern double rpo_poll_seconds; /* least time between two calls of progress; 0: each poll is one */
+#endif
 #endif

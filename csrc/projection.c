@@ -123,8 +123,24 @@ static void draw_column(const rpo_projection *p, int64_t d, int64_t output, cons
   }
 }
 
+/* Polls once so many numbers were added or drawn since the last time. `job` NULL: never. */
+typedef struct watch {
+  rpo_job *job;
+  int thread;
+  int64_t work;
+} watch;
+
+#define WORK_BETWEEN_POLLS 32768
+
+static rpo_status go_on(watch *w, int64_t work, rpo_error *err) {
+  w->work += work;
+  if (w->job == NULL || w->work < WORK_BETWEEN_POLLS) return RPO_OK;
+  w->work = 0;
+  return rpo_keep_on(w->job, w->thread, err);
+}
+
 static rpo_status dense_columns(const rpo_projection *p, int64_t d, const int64_t *outputs,
-                                int64_t count, columns *c, rpo_error *err) {
+                                int64_t count, watch *w, columns *c, rpo_error *err) {
   int64_t *chosen = NULL;
   rpo_status status = RPO_OK;
   if (count > INT64_MAX / c->stride || (c->phi = rpo_new_zero(count * c->stride, 8)) == NULL) {
@@ -136,6 +152,7 @@ static rpo_status dense_columns(const rpo_projection *p, int64_t d, const int64_
     RPO_GOTO(choose(p, hadamard_order(d), chosen, err));
   }
   for (int64_t j = 0; j < count; j++) {
+    RPO_GOTO(go_on(w, 4 * c->m, err));
     draw_column(p, d, outputs == NULL ? j : outputs[j], chosen, c->phi + j * c->stride);
   }
 done:
@@ -204,13 +221,13 @@ static rpo_status list_columns(columns *c, rpo_error *err) {
 }
 
 static rpo_status make_columns(const rpo_projection *p, int64_t d, const int64_t *outputs,
-                               int64_t count, columns *c, rpo_error *err) {
+                               int64_t count, watch *w, columns *c, rpo_error *err) {
   memset(c, 0, sizeof *c);
   c->count = count;
   c->m = p->components;
   c->stride = rpo_target_stride(c->m);
   if (is_subsample(p->kind)) return subsample_columns(p, d, outputs, count, c, err);
-  RPO_TRY(dense_columns(p, d, outputs, count, c, err));
+  RPO_TRY(dense_columns(p, d, outputs, count, w, c, err));
   if (p->kind == RPO_PROJECT_RADEMACHER && p->sparsity > 4.0) return list_columns(c, err);
   return RPO_OK;
 }
@@ -244,7 +261,7 @@ static void transform(double *v, int64_t order) {
 
 /* Dense rows by the fast transform: O(D log D) a row, no matrix at all. */
 static rpo_status project_hadamard(const rpo_projection *p, int64_t d, const rpo_target *y,
-                                   rpo_target *out, rpo_error *err) {
+                                   rpo_target *out, watch *w, rpo_error *err) {
   int64_t const order = hadamard_order(d);
   int64_t *const chosen = rpo_new(p->components, 8);
   double *const v = rpo_new(order, 8);
@@ -256,6 +273,7 @@ static rpo_status project_hadamard(const rpo_projection *p, int64_t d, const rpo
   RPO_GOTO(choose(p, order, chosen, err));
   double const unit = 1.0 / sqrt((double)p->components);
   for (int64_t i = 0; i < y->rows; i++) {
+    RPO_GOTO(go_on(w, 16 * order, err));
     memset(v, 0, (size_t)order * 8);
     memcpy(v, y->z + i * y->stride, (size_t)d * 8);
     transform(v, order);
@@ -268,24 +286,27 @@ done:
 }
 
 rpo_status rpo_project(const rpo_projection *p, int64_t d, const rpo_target *y, rpo_target *out,
-                       rpo_error *err) {
+                       rpo_job *job, int thread, rpo_error *err) {
+  watch w = {job, thread, 0};
   columns c;
   memset(&c, 0, sizeof c);
   RPO_TRY(rpo_target_sums(y->rows, p->components, out, err));
   rpo_status status = RPO_OK;
   if (y->z != NULL && p->kind == RPO_PROJECT_HADAMARD) {
-    RPO_GOTO(project_hadamard(p, d, y, out, err));
+    RPO_GOTO(project_hadamard(p, d, y, out, &w, err));
   } else {
-    RPO_GOTO(make_columns(p, d, y->origin, y->width, &c, err));
+    RPO_GOTO(make_columns(p, d, y->origin, y->width, &w, &c, err));
     const rpo_kernels *const kernels = rpo_kernels_pick();
     for (int64_t i = 0; i < y->rows; i++) {
       double *const z = out->z + i * out->stride;
+      int64_t const entries = y->z != NULL ? y->width : y->start[i + 1] - y->start[i];
+      RPO_GOTO(go_on(&w, entries * (c.phi != NULL ? c.stride : 1), err));
       if (y->z != NULL) {
         add_row(&c, kernels, NULL, y->z + i * y->stride, y->width, z);
       } else {
         int64_t const first = y->start[i];
-        add_row(&c, kernels, y->index + first, y->value == NULL ? NULL : y->value + first,
-                y->start[i + 1] - first, z);
+        add_row(&c, kernels, y->index + first, y->value == NULL ? NULL : y->value + first, entries,
+                z);
       }
     }
   }
@@ -296,15 +317,39 @@ done:
   return status;
 }
 
+typedef struct whole {
+  const rpo_projection *p;
+  int64_t d;
+  const rpo_target *y;
+  rpo_target *out;
+} whole;
+
+static rpo_status project_task(void *context, int64_t task, int thread, rpo_job *job,
+                               rpo_error *err) {
+  const whole *const k = context;
+  (void)task;
+  return rpo_project(k->p, k->d, k->y, k->out, job, thread, err);
+}
+
+rpo_status rpo_project_all(const rpo_projection *p, int64_t d, const rpo_target *y,
+                           const rpo_control *control, rpo_target *out, rpo_error *err) {
+  whole k = {p, d, y, out};
+  memset(out, 0, sizeof *out);
+  rpo_status const status = rpo_run(control, 1, project_task, &k, err);
+  if (status != RPO_OK) rpo_target_release(out); /* cancelled once it was there */
+  return status;
+}
+
 rpo_status rpo_projection_draw(const rpo_projection *p, int64_t d, double *phi, rpo_error *err) {
   if (p == NULL || phi == NULL) return rpo_fail(err, RPO_EINVAL, "projection or phi is NULL");
   if (d < 1 || d > INT32_MAX) {
     return rpo_fail(err, RPO_EINVAL, "d must be between 1 and 2^31 - 1, got %lld", (long long)d);
   }
   RPO_TRY(rpo_projection_check(p, d, err));
+  watch w = {NULL, 0, 0};
   columns c;
   rpo_status status;
-  RPO_GOTO(make_columns(p, d, NULL, d, &c, err));
+  RPO_GOTO(make_columns(p, d, NULL, d, &w, &c, err));
   memset(phi, 0, (size_t)(p->components * d) * 8);
   for (int64_t j = 0; j < d; j++) {
     if (c.phi != NULL) {

@@ -113,11 +113,6 @@ static rpo_status start_scratch(rpo_reading *r, rpo_scratch *s, rpo_error *err) 
   return RPO_OK;
 }
 
-rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err) {
-  if (!rpo_poll(job, thread)) return RPO_OK;
-  return rpo_fail(err, RPO_ECANCELED, "cancelled by the progress callback");
-}
-
 rpo_status rpo_find_leaves(rpo_reading *r, int64_t task, int thread, rpo_job *job, int64_t *first,
                            int64_t *rows, rpo_error *err) {
   rpo_scratch *const s = &r->scratch[thread];
@@ -223,27 +218,43 @@ rpo_status rpo_all_leaves(rpo_reading *r, const rpo_control *control, int32_t *l
   return rpo_read_blocks(r, control, leaves_block, err);
 }
 
-rpo_status rpo_in_bag(const rpo_forest *m, const int64_t *rows, int64_t n, const double *weight,
-                      uint8_t **out, rpo_error *err) {
-  double *sums = NULL;
-  RPO_TRY(rpo_weight_sums(weight, m->rows, &sums, err));
-  double *const drawn = rpo_new(m->rows, 8);
-  uint8_t *const in_bag = n > INT64_MAX / m->trees ? NULL : rpo_new_zero(n * m->trees, 1);
-  for (int64_t t = 0; t < m->trees && drawn != NULL && in_bag != NULL; t++) {
-    const int64_t *const sampling = m->sampling + 3 * t; /* seed, number, draws */
-    if (sampling[2] == 0) continue;
-    rpo_bootstrap((uint64_t)sampling[0], (uint64_t)sampling[1], sampling[2], sums, m->rows, drawn);
-    for (int64_t i = 0; i < n; i++) in_bag[t * n + i] = drawn[rows == NULL ? i : rows[i]] > 0.0;
-  }
-  rpo_delete(sums);
-  if (drawn == NULL || in_bag == NULL) {
-    rpo_delete(drawn);
-    rpo_delete(in_bag);
-    return rpo_fail_memory(err, "the out-of-bag rows");
+typedef struct bags {
+  const rpo_forest *m;
+  const int64_t *rows;
+  int64_t n;
+  double *sums;
+  uint8_t *in_bag;
+} bags;
+
+static rpo_status fill_bag(void *context, int64_t tree, int thread, rpo_job *job, rpo_error *err) {
+  const bags *const b = context;
+  const int64_t *const sampling = b->m->sampling + 3 * tree; /* seed, number, draws */
+  if (sampling[2] == 0) return RPO_OK;
+  double *const drawn = rpo_new(b->m->rows, 8);
+  if (drawn == NULL) return rpo_fail_memory(err, "the out-of-bag rows");
+  rpo_status const status =
+      rpo_sample_weights(sampling, NULL, b->sums, b->m->rows, drawn, job, thread, err);
+  for (int64_t i = 0; i < b->n && status == RPO_OK; i++) {
+    b->in_bag[tree * b->n + i] = drawn[b->rows == NULL ? i : b->rows[i]] > 0.0;
   }
   rpo_delete(drawn);
-  *out = in_bag;
-  return RPO_OK;
+  return status;
+}
+
+rpo_status rpo_in_bag(const rpo_forest *m, const int64_t *rows, int64_t n, const double *weight,
+                      const rpo_control *control, uint8_t **out, rpo_error *err) {
+  bags b = {m, rows, n, NULL, NULL};
+  RPO_TRY(rpo_weight_sums(weight, m->rows, &b.sums, err));
+  b.in_bag = n > INT64_MAX / m->trees ? NULL : rpo_new_zero(n * m->trees, 1);
+  rpo_status const status = b.in_bag == NULL ? rpo_fail_memory(err, "the out-of-bag rows")
+                                             : rpo_run(control, m->trees, fill_bag, &b, err);
+  rpo_delete(b.sums);
+  if (status == RPO_OK) {
+    *out = b.in_bag;
+  } else {
+    rpo_delete(b.in_bag);
+  }
+  return status;
 }
 
 /* ---- A S ---- */
@@ -580,7 +591,7 @@ rpo_status rpo_forest_predict_oob(const rpo_forest *m, const rpo_matrix *X,
     r.held = &held;
     r.weight = weight;
   }
-  RPO_GOTO(rpo_in_bag(m, NULL, m->rows, weight, &in_bag, err));
+  RPO_GOTO(rpo_in_bag(m, NULL, m->rows, weight, control, &in_bag, err));
   r.out = out;
   r.counts = counts;
   r.in_bag = in_bag;

@@ -54,9 +54,7 @@ rpo_status rpo_all_leaves(rpo_reading *r, const rpo_control *control, int32_t *l
 /* Which of n training rows (numbers in `rows`, NULL: all) each tree has seen: trees x n, to be deleted.
  * Trees without bootstrap have seen none. */
 rpo_status rpo_in_bag(const rpo_forest *m, const int64_t *rows, int64_t n, const double *weight,
-                      uint8_t **out, rpo_error *err);
-/* RPO_ECANCELED when the caller has had enough; to be asked once a row. */
-rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err);
+                      const rpo_control *control, uint8_t **out, rpo_error *err);
 
 /* Of models that are not trusted (mapped files): whether the training rows in the leaves of row i of
  * the block are there; whether rows `pick` of Y or L have entries that are there. To be asked before

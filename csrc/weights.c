@@ -166,14 +166,40 @@ static rpo_status fill_tree(const rpo_forest *m, int64_t t, const int32_t *leaf,
   return RPO_OK;
 }
 
+typedef struct again {
+  const rpo_forest *m;
+  const double *weight;
+  double *sums;
+  int32_t *leaf; /* trees x rows */
+  rpo_leaf_rows *s;
+} again;
+
+static rpo_status rows_of_tree(void *context, int64_t t, int thread, rpo_job *job, rpo_error *err) {
+  static const int64_t all[3] = {0, 0, 0}; /* leaves hold all rows: no draws */
+  const again *const a = context;
+  const rpo_forest *const m = a->m;
+  int64_t const leaves = m->leaf_start[t + 1] - m->leaf_start[t];
+  double *const in_tree = rpo_new(m->rows, 8), *const sum = rpo_new(leaves, 8);
+  uint32_t *const used = rpo_new(leaves, 4);
+  rpo_status status;
+  if (in_tree == NULL || sum == NULL || used == NULL) {
+    status = rpo_fail_memory(err, "the training rows of leaves");
+    goto done;
+  }
+  RPO_GOTO(rpo_sample_weights(m->sample_weight.data != NULL ? all : m->sampling + 3 * t, a->weight,
+                              a->sums, m->rows, in_tree, job, thread, err));
+  RPO_GOTO(fill_tree(m, t, a->leaf + t * m->rows, in_tree, a->s, used, sum, err));
+done:
+  rpo_delete(in_tree);
+  rpo_delete(sum);
+  rpo_delete(used);
+  return status;
+}
+
 rpo_status rpo_leaf_rows_new(const rpo_forest *m, const rpo_matrix *X, const double *weight,
                              const rpo_control *control, rpo_leaf_rows **out, rpo_error *err) {
-  static const int64_t all[3] = {0, 0, 0}; /* leaves hold all rows: no draws */
   rpo_reading r;
-  rpo_leaf_rows *s = NULL;
-  double *sums = NULL, *in_tree = NULL, *sum = NULL;
-  uint32_t *used = NULL;
-  int32_t *leaf = NULL;
+  again a = {m, weight, NULL, NULL, NULL};
   rpo_status status;
   RPO_TRY(rpo_reading_start(&r, m, X, out, err));
   RPO_TRY(rpo_refuse_boosted(m, "rows of leaves", err));
@@ -183,31 +209,20 @@ rpo_status rpo_leaf_rows_new(const rpo_forest *m, const rpo_matrix *X, const dou
                     (long long)X->rows, (long long)m->rows);
   }
   RPO_TRY(rpo_weight_check(weight, m->rows, err));
-  RPO_GOTO(leaf_rows_room(m, &s, err));
-  RPO_GOTO(rpo_weight_sums(weight, m->rows, &sums, err));
-  int64_t const most = m->leaf_start[m->trees];
-  leaf = m->rows > INT64_MAX / m->trees ? NULL : rpo_new(m->rows * m->trees, 4);
-  in_tree = rpo_new(m->rows, 8);
-  used = rpo_new(most, 4);
-  sum = rpo_new(most, 8);
-  if (leaf == NULL || in_tree == NULL || used == NULL || sum == NULL) {
+  RPO_GOTO(leaf_rows_room(m, &a.s, err));
+  RPO_GOTO(rpo_weight_sums(weight, m->rows, &a.sums, err));
+  a.leaf = m->rows > INT64_MAX / m->trees ? NULL : rpo_new(m->rows * m->trees, 4);
+  if (a.leaf == NULL) {
     status = rpo_fail_memory(err, "the training rows of leaves");
     goto done;
   }
-  RPO_GOTO(rpo_all_leaves(&r, control, leaf, err));
-  for (int64_t t = 0; t < m->trees; t++) {
-    rpo_sample_weights(m->sample_weight.data != NULL ? all : m->sampling + 3 * t, weight, sums,
-                       m->rows, in_tree);
-    RPO_GOTO(fill_tree(m, t, leaf + t * m->rows, in_tree, s, used, sum, err));
-  }
-  *out = s;
-  s = NULL;
+  RPO_GOTO(rpo_all_leaves(&r, control, a.leaf, err));
+  RPO_GOTO(rpo_run(control, m->trees, rows_of_tree, &a, err));
+  *out = a.s;
+  a.s = NULL;
 done:
-  rpo_leaf_rows_free(s);
-  rpo_delete(sums);
-  rpo_delete(in_tree);
-  rpo_delete(sum);
-  rpo_delete(used);
-  rpo_delete(leaf);
+  rpo_leaf_rows_free(a.s);
+  rpo_delete(a.sums);
+  rpo_delete(a.leaf);
   return status;
 }

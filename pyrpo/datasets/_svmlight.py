@@ -9,7 +9,17 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 from sklearn.utils import Bunch
 
-from ._text import PathLike, csr_rows, float_dtype, malformed, open_binary, read_lines, stem
+from ._text import (
+    DAMAGED,
+    Numbered,
+    PathLike,
+    csr_rows,
+    float_dtype,
+    malformed,
+    open_binary,
+    read_lines,
+    stem,
+)
 
 
 def load_svmlight_multilabel(
@@ -45,7 +55,7 @@ def load_svmlight_multilabel(
         X : csr_array of shape (n_samples, n_features)
         Y : csr_array of shape (n_samples, n_labels)
             Label indicators, in int8.
-        feature_names, target_names : list of str
+        feature_names, target_names : sequence of str
             The numbers of features and labels from 0: the format has no names.
         name : str
             Name of the file without folder and suffixes.
@@ -63,7 +73,7 @@ def load_svmlight_multilabel(
                 file, n_features=n_features, dtype=dtype, multilabel=True, zero_based=zero_based
             )
         indices = _label_indices(rows, first, n_labels)
-    except (ValueError, OverflowError, EOFError) as error:
+    except (ValueError, OverflowError, *DAMAGED) as error:
         options = {"n_features": n_features, "zero_based": zero_based}
         raise _placed(path, error, first, n_labels, options) from error
     n_labels = int(indices.max(initial=-1)) + 1 if n_labels is None else n_labels
@@ -76,8 +86,8 @@ def load_svmlight_multilabel(
     return Bunch(
         X=csr_rows(np.diff(X.indptr), X.indices, X.data, X.shape[1]),
         Y=Y.astype(np.int8),
-        feature_names=[str(i) for i in range(X.shape[1])],
-        target_names=[str(i) for i in range(n_labels)],
+        feature_names=Numbered(X.shape[1]),
+        target_names=Numbered(n_labels),
         name=stem(path),
     )
 

@@ -4,7 +4,7 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -14,6 +14,7 @@ from scipy import sparse
 PathLike = str | os.PathLike[str]
 
 _BATCH_CHARS = 1 << 20
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)  # what gzip says of it
 
 
 def open_binary(path: PathLike) -> IO[bytes]:
@@ -46,7 +47,7 @@ def read_lines(path: PathLike) -> Iterator[tuple[int, str]]:
                 if number == 1:
                     raw = raw.removeprefix(b"\xef\xbb\xbf")
                 yield number, _decode(raw).rstrip("\r\n")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except DAMAGED as error:
         raise malformed(path, number + 1, f"damaged gzip data ({error})") from error
 
 
@@ -56,6 +57,34 @@ def _decode(raw: bytes) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         return raw.decode("latin-1")
+
+
+class Numbered(Sequence[str]):
+    """Names "0", "1", ... (or from `first` on) of columns that have none, made when asked for.
+
+    A file of a few bytes may tell of a billion columns.
+    """
+
+    def __init__(self, count: int, first: int = 0):
+        self._numbers = range(first, first + count)
+
+    def __len__(self):
+        return len(self._numbers)
+
+    def __getitem__(self, item):
+        if isinstance(item, slice):
+            return [str(i) for i in self._numbers[item]]
+        return str(self._numbers[item])
+
+    def __eq__(self, other):
+        if not isinstance(other, Sequence) or isinstance(other, str):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"{type(self).__name__}({len(self)}, first={self._numbers.start})"
 
 
 class Batch(NamedTuple):

@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import count
 from typing import Literal, NamedTuple
 
@@ -10,6 +11,7 @@ from sklearn.utils import Bunch
 
 from ._text import (
     Batch,
+    Numbered,
     PathLike,
     batches,
     csr_rows,
@@ -77,7 +79,7 @@ def load_vw(
             Labels as they stand in the file.
         sample_weight : ndarray of shape (n_samples,) or None
             Importance weights, 1 where a row has none; None if no row has any.
-        feature_names : list of str
+        feature_names : sequence of str
             Features as they are spelled in the file, with ``namespace^`` before them if there
             are several namespaces.
         target_names : list of str
@@ -120,14 +122,14 @@ def load_vw(
 
 def _layout(
     names: list[str], n_features: int | None, zero_based: bool | Literal["auto"]
-) -> tuple[np.ndarray, list[str]]:
+) -> tuple[np.ndarray, Sequence[str]]:
     """Column of each code, and the name of each column."""
     if all(map(_INDEX.fullmatch, names)):
         columns = np.array(names, dtype=np.int64)
         first = int(not zero_based or (zero_based == "auto" and columns.min(initial=1) > 0))
         columns -= first
         width = int(columns.max(initial=-1)) + 1 if n_features is None else n_features
-        return columns, [str(first + column) for column in range(width)]
+        return columns, Numbered(width, first)
     width = len(names) if n_features is None else n_features
     unseen = [str(column) for column in range(len(names), width)]
     return np.arange(len(names)), (names + unseen)[:width]

@@ -10,6 +10,7 @@ from sklearn.utils import Bunch
 
 from ._text import (
     Batch,
+    Numbered,
     PathLike,
     batches,
     csr_rows,
@@ -49,7 +50,7 @@ def load_xmc(path: PathLike, *, dtype=np.float32) -> Bunch:
             Values of a feature that a row repeats are added up.
         Y : csr_array of shape (n_samples, n_labels)
             Label indicators, in int8.
-        feature_names, target_names : list of str
+        feature_names, target_names : sequence of str
             The numbers of features and labels: the format has no names.
         name : str
             Name of the file without folder and suffixes.
@@ -78,8 +79,8 @@ def load_xmc(path: PathLike, *, dtype=np.float32) -> Bunch:
     return Bunch(
         X=stack_rows(X_parts, n_features, dtype),
         Y=stack_rows(Y_parts, n_labels, np.int8),
-        feature_names=[str(i) for i in range(n_features)],
-        target_names=[str(i) for i in range(n_labels)],
+        feature_names=Numbered(n_features),
+        target_names=Numbered(n_labels),
         name=stem(path),
     )
 

@@ -215,3 +215,56 @@ def test_random_forest_is_as_good():
             for model in (mine, reference)
         ]
         assert error[0] == pytest.approx(error[1], rel=0.07)
+
+
+def random_problem(seed):
+    """Real numbers, so that no two splits are equally good but those that part the rows alike."""
+    rng = np.random.default_rng(1000 + seed)
+    n, p, d = rng.integers(4, 200), rng.integers(1, 9), rng.integers(1, 7)
+    X = rng.normal(size=(n, p)).astype(np.float32)
+    if rng.random() < 0.3:
+        X[rng.random(X.shape) < 0.15] = np.nan
+    Y = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4) + rng.choice([0.0, 50.0])
+    Y = Y[:, 0] if d == 1 else Y
+    weight = rng.uniform(0.5, 2.0, n) if rng.random() < 0.5 else None
+    settings = {
+        "max_depth": rng.choice([None, 2, 5]),
+        "min_samples_leaf": int(rng.integers(1, 6)),
+        "min_samples_split": int(rng.integers(2, 12)),
+        "max_leaf_nodes": rng.choice([None, None, 9]),
+        "min_weight_fraction_leaf": float(rng.choice([0.0, 0.0, 0.05])),
+    }
+    return X, Y, weight, settings
+
+
+SEEDS = range(200)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_problems(seed):
+    X, Y, weight, settings = random_problem(seed)
+    kinds = [(pyrpo.DecisionTreeRegressor, tree.DecisionTreeRegressor, {})]
+    if seed % 4 == 0:
+        one = {"n_estimators": 2, "bootstrap": False, "max_features": None}
+        kinds.append((pyrpo.RandomForestRegressor, ensemble.RandomForestRegressor, one))
+    scale = abs(Y - Y.mean(axis=0)).max()
+    for mine, reference, more in kinds:
+        ours = mine(**settings, **more).fit(X, Y, weight)
+        theirs = reference(**settings, **more, random_state=0).fit(X, Y, weight)
+        a, b = ours.predict(X), theirs.predict(X)
+        np.testing.assert_allclose(a, b, atol=1e-7 * scale, rtol=1e-9)
+        assert ours.score(X, Y, weight) == pytest.approx(theirs.score(X, Y, weight), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_classes(seed):
+    """Random weights keep splits apart here too."""
+    rng = np.random.default_rng(2000 + seed)
+    n, p, classes = rng.integers(5, 200), rng.integers(1, 9), rng.integers(2, 7)
+    X = rng.normal(size=(n, p)).astype(np.float32)
+    y = rng.integers(0, classes, n)
+    weight = rng.uniform(0.5, 2.0, n)
+    settings = {"max_depth": int(rng.integers(1, 7)), "min_samples_leaf": int(rng.integers(1, 5))}
+    ours = pyrpo.DecisionTreeClassifier(**settings).fit(X, y, weight)
+    theirs = tree.DecisionTreeClassifier(**settings, random_state=0).fit(X, y, weight)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
