@@ -313,7 +313,8 @@ void rpo_boost_restart(rpo_boost *b) {
   }
 }
 
-static rpo_status make_state(rpo_boost *b, const double *start, double quantile, rpo_error *err) {
+static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
+                             const rpo_control *control, rpo_error *err) {
   if (b->n > INT64_MAX / 8 / b->stride || b->n > INT64_MAX / 8 / b->m) {
     return rpo_fail_memory(err, "the scores");
   }
@@ -329,7 +330,7 @@ static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
       b->bag == NULL) {
     return rpo_fail_memory(err, "the scores");
   }
-  RPO_TRY(rpo_boost_constants(b, quantile, err));
+  RPO_TRY(rpo_boost_constants(b, quantile, control, err));
   for (int64_t j = 0; j < b->d; j++) {
     if (start != NULL) b->start[j] = start[j];
     if (!isfinite(b->start[j])) {
@@ -387,10 +388,11 @@ rpo_status rpo_boost_new(const rpo_options *options, const rpo_features *feature
   RPO_GOTO(read_weights(b, data, err));
   RPO_GOTO(read_entry_weights(b, data->entry_weight, err));
   RPO_GOTO(read_projection(b, projection, err));
-  RPO_GOTO(make_state(b, data->start, rpo_option_get(options, RPO_OPT_HUBER_QUANTILE), err));
+  RPO_GOTO(
+      make_state(b, data->start, rpo_option_get(options, RPO_OPT_HUBER_QUANTILE), control, err));
   RPO_GOTO(rpo_boost_make_room(b, 16, err));
   RPO_GOTO(rpo_boost_threads(b, control, err));
-  RPO_GOTO(rpo_boost_watch(b, NULL, &b->watch_loss[0], err));
+  RPO_GOTO(rpo_boost_watch(b, control, &b->watch_loss[0], err));
   *out = b;
 done:
   if (status != RPO_OK) rpo_boost_free(b);

@@ -162,7 +162,8 @@ rpo_status rpo_boost_median_step(rpo_boost *b, const rpo_boost_tree *t, float *s
 rpo_status rpo_boost_component(const rpo_boost *b, rpo_boost_tree *t, rpo_error *err);
 
 /* Constant scores of least loss, and delta of huber. */
-rpo_status rpo_boost_constants(rpo_boost *b, double quantile, rpo_error *err);
+rpo_status rpo_boost_constants(rpo_boost *b, double quantile, const rpo_control *control,
+                               rpo_error *err);
 
 /* Scores are the constants. */
 void rpo_boost_restart(rpo_boost *b);

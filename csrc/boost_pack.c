@@ -280,7 +280,6 @@ done:
 
 rpo_status rpo_boost_resume(rpo_boost *b, const rpo_forest *m, const rpo_control *control,
                             rpo_error *err) {
-  rpo_control quiet = {1, 0, NULL, NULL, NULL};
   rpo_status status = RPO_OK;
   if (b == NULL || m == NULL) return rpo_fail(err, RPO_EINVAL, "boost or forest is NULL");
   RPO_TRY(rpo_model_check(m, err));
@@ -290,8 +289,7 @@ rpo_status rpo_boost_resume(rpo_boost *b, const rpo_forest *m, const rpo_control
       (m->step != NULL) == (b->relabel != 0)) {
     return rpo_fail(err, RPO_EINVAL, "forest is not the model of such a run");
   }
-  if (control != NULL) quiet.n_threads = control->n_threads;
-  RPO_TRY(rpo_boost_threads(b, &quiet, err));
+  RPO_TRY(rpo_boost_threads(b, control, err));
   int32_t *const all = rpo_new(b->n, 4);
   double *const own = rpo_new(b->d, 8);
   if (all == NULL || own == NULL) {
@@ -304,9 +302,9 @@ rpo_status rpo_boost_resume(rpo_boost *b, const rpo_forest *m, const rpo_control
   RPO_GOTO(rpo_boost_make_room(b, m->trees, err));
   double const own_loss = b->watch_loss[0];
   begin_again(b, m->start);
-  status = rpo_boost_watch(b, &quiet, &b->watch_loss[0], err);
+  status = rpo_boost_watch(b, control, &b->watch_loss[0], err);
   for (int64_t t = 0; t < m->trees && status == RPO_OK; t++) {
-    status = take_tree(b, m, t, all, &quiet, err);
+    status = take_tree(b, m, t, all, control, err);
   }
   if (status != RPO_OK) {
     begin_again(b, own);

@@ -345,46 +345,62 @@ static void mean_constants(rpo_boost *b, double *sum, double *all) {
 
 /* The median of each output, and huber's delta: a quantile of the distances from it. The constant of
  * huber's loss is found from there, by steps on the parabola above it. */
-static void median_constants(rpo_boost *b, double quantile, double *value, double *weight) {
-  for (int64_t j = 0; j < b->d; j++) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < b->n; i++) {
-      if (!(b->weight[i] > 0.0)) continue;
-      value[n] = y_at(b, i, j);
-      weight[n++] = weight_at(b, i, j);
-    }
-    double at = rpo_weighted_median(value, weight, n);
-    b->start[j] = at;
-    if (b->loss != RPO_LOSS_HUBER) continue;
-    for (int64_t i = 0; i < n; i++) value[i] = fabs(value[i] - at);
-    double const delta = rpo_weighted_quantile(value, weight, n, quantile);
-    b->delta[j] = delta > 0.0 ? (float)delta : 1.0f;
-    for (int step = 0; step < 100; step++) {
-      double g = 0.0, h = 0.0;
-      for (int64_t i = 0; i < b->n; i++) {
-        double const w = weight_at(b, i, j), r = y_at(b, i, j) - at, most = (double)b->delta[j];
-        double const ratio = fabs(r) > most ? most / fabs(r) : 1.0;
-        g += w * r * ratio;
-        h += w * ratio;
-      }
-      if (!(h > 0.0) || fabs(g / h) <= 1e-12 * (fabs(at) + (double)b->delta[j])) break;
-      at += g / h;
-    }
-    b->start[j] = at;
+typedef struct constants {
+  rpo_boost *b;
+  double quantile;
+  double *room; /* by thread: 2 n */
+} constants;
+
+static rpo_status median_constant(void *context, int64_t j, int thread, rpo_job *job,
+                                  rpo_error *err) {
+  const constants *const k = context;
+  rpo_boost *const b = k->b;
+  double *const value = k->room + thread * 2 * b->n, *const weight = value + b->n;
+  int64_t n = 0;
+  (void)job;
+  (void)err;
+  for (int64_t i = 0; i < b->n; i++) {
+    if (!(b->weight[i] > 0.0)) continue;
+    value[n] = y_at(b, i, j);
+    weight[n++] = weight_at(b, i, j);
   }
+  double at = rpo_weighted_median(value, weight, n);
+  b->start[j] = at;
+  if (b->loss != RPO_LOSS_HUBER) return RPO_OK;
+  for (int64_t i = 0; i < n; i++) value[i] = fabs(value[i] - at);
+  double const delta = rpo_weighted_quantile(value, weight, n, k->quantile);
+  b->delta[j] = delta > 0.0 ? (float)delta : 1.0f;
+  for (int step = 0; step < 100; step++) {
+    double g = 0.0, h = 0.0;
+    for (int64_t i = 0; i < b->n; i++) {
+      double const w = weight_at(b, i, j), r = y_at(b, i, j) - at, most = (double)b->delta[j];
+      double const ratio = fabs(r) > most ? most / fabs(r) : 1.0;
+      g += w * r * ratio;
+      h += w * ratio;
+    }
+    if (!(h > 0.0) || fabs(g / h) <= 1e-12 * (fabs(at) + (double)b->delta[j])) break;
+    at += g / h;
+  }
+  b->start[j] = at;
+  return RPO_OK;
 }
 
-rpo_status rpo_boost_constants(rpo_boost *b, double quantile, rpo_error *err) {
-  int64_t const n = b->n > b->d ? b->n : b->d;
-  double *const room = rpo_new(2 * n, 8);
+rpo_status rpo_boost_constants(rpo_boost *b, double quantile, const rpo_control *control,
+                               rpo_error *err) {
+  int const by_median = b->loss == RPO_LOSS_ABSOLUTE || b->loss == RPO_LOSS_HUBER;
+  int64_t const n = b->n > b->d || by_median ? b->n : b->d;
+  int const threads = by_median ? rpo_threads(control, b->d) : 1;
+  double *const room = n > INT64_MAX / 16 / threads ? NULL : rpo_new(2 * n * threads, 8);
+  rpo_status status = RPO_OK;
   if (room == NULL) return rpo_fail_memory(err, "boosting");
-  if (rpo_loss_is_binary(b->loss)) {
+  if (by_median) {
+    constants k = {b, quantile, room};
+    status = rpo_run(control, b->d, median_constant, &k, err);
+  } else if (rpo_loss_is_binary(b->loss)) {
     binary_constants(b, room, room + n);
-  } else if (b->loss == RPO_LOSS_ABSOLUTE || b->loss == RPO_LOSS_HUBER) {
-    median_constants(b, quantile, room, room + n);
   } else {
     mean_constants(b, room, room + n);
   }
   rpo_delete(room);
-  return RPO_OK;
+  return status;
 }

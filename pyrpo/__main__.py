@@ -1,4 +1,4 @@
-"""How C programs link the library, and what is installed: ``python -m pyrpo``."""
+"""How C programs link the library, what is installed, what a model file holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import shlex
 import sys
 
-from pyrpo import __version__, _install, _native_call
+from pyrpo import __version__, _install, _native_call, inspect_model
 
 
 def _config(args: argparse.Namespace) -> int:
@@ -36,10 +36,20 @@ def _info(args: argparse.Namespace) -> int:
     return 0
 
 
+def _inspect(args: argparse.Namespace) -> int:
+    try:
+        info = inspect_model(args.file)
+    except (OSError, ValueError) as error:
+        print(f"{args.file}: {error}", file=sys.stderr)
+        return 1
+    print(info)
+    return 1 if info.damaged else 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m pyrpo",
-        description="pyrpo: what is installed, and how C programs link its library.",
+        description="pyrpo: what is installed, how C programs link its library, model files.",
     )
     parser.set_defaults(run=None)
     commands = parser.add_subparsers(title="commands", metavar="command")
@@ -51,6 +61,11 @@ def _parser() -> argparse.ArgumentParser:
     config.set_defaults(run=_config, parser=config)
     info = commands.add_parser("info", help="version, instruction set, threads, places")
     info.set_defaults(run=_info)
+    inspect = commands.add_parser(
+        "inspect", help="what is in a model file, and whether it is whole"
+    )
+    inspect.add_argument("file")
+    inspect.set_defaults(run=_inspect)
     return parser
 
 

@@ -50,9 +50,8 @@ static int32_t ask(void *user, int64_t done, int64_t total) {
 /* Calls without a control, and those that ask for progress only when rounds are long. */
 static int may_be_short(const char *name) {
   static const char *const names[] = {
-      "rpo_forest_importances", "rpo_forest_pick",  "rpo_forest_save",
-      "rpo_forest_load",        "rpo_forest_parse", "rpo_forest_tree",
-      "rpo_boost_forest",       "rpo_boost_resume", "rpo_boost_scores"};
+      "rpo_forest_importances", "rpo_forest_pick", "rpo_forest_save",  "rpo_forest_load",
+      "rpo_forest_parse",       "rpo_forest_tree", "rpo_boost_forest", "rpo_boost_scores"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (strcmp(name, names[i]) == 0) return 1;
   }

@@ -131,3 +131,19 @@ def test_every_function_of_the_header_has_a_comment():
         if not before.endswith(("*/", ";")):
             bare.append(match.group(1))
     assert bare == []
+
+
+def test_inspect(tmp_path, capsys):
+    file = tmp_path / "model.rpo"
+    X = [[0.0], [1.0], [2.0], [3.0]]
+    pyrpo.RandomForestRegressor(2, random_state=0).fit(X, [0.0, 1.0, 2.0, 3.0]).save(file)
+    assert command.main(["inspect", str(file)]) == 0
+    assert "2 trees" in capsys.readouterr().out
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    assert command.main(["inspect", str(file)]) == 1
+    assert "WRONG" in capsys.readouterr().out
+    file.write_bytes(b"nothing")
+    assert command.main(["inspect", str(file)]) == 1
+    assert "not a model" in capsys.readouterr().err
