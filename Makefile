@@ -107,7 +107,8 @@ long-serial: build/serial/build.ninja
 long-valgrind: build/c/build.ninja
 	@if command -v valgrind >/dev/null; then \
 	  meson test -C build/c --print-errorlogs -t 50 --no-suite time --wrapper \
-	    "valgrind -q --leak-check=full --show-leak-kinds=definite --error-exitcode=9"; \
+	    "valgrind -q --leak-check=full --show-leak-kinds=definite \
+	    --errors-for-leak-kinds=definite --error-exitcode=9"; \
 	else echo "valgrind is not installed: left out"; fi
 
 long-clang: $(STAMP)/build-tools
