@@ -155,7 +155,7 @@ class Embedding:
     def measure(self) -> dict[str, Any]:
         data = generated(self.share, self.seed)
         start, cpu = perf_counter(), process_time()
-        model = Rembrandt(self.k, ridge=RIDGE, random_state=self.seed, n_jobs=2)
+        model = Rembrandt(self.k, ridge=RIDGE, random_state=self.seed)
         model.fit(data.X, data.Y)
         times = {"wall": perf_counter() - start, "cpu": process_time() - cpu}
         sizes = {"rows": data.X.shape[0], "non_zeros": data.X.nnz / data.X.shape[0]}
