@@ -471,13 +471,15 @@ static rpo_status one_round(rpo_boost *b, const rpo_control *control, rpo_error 
   rpo_boost_tree t;
   rpo_status status;
   double const began = rpo_now();
+  rpo_control growing = passes; /* knows itself when a node is small */
+  growing.n_threads = control == NULL ? 1 : control->n_threads;
   memset(&t, 0, sizeof t);
   int32_t *const room = rpo_new(2 * b->n, 4);
   if (room == NULL) return rpo_fail_memory(err, "boosting");
   RPO_GOTO(rpo_boost_begin_round(b, control, err));
   put_sums(b);
-  RPO_GOTO(rpo_hist_run(b->hist, b->bag, b->n_bag, b->weight, (uint64_t)b->rounds, &passes, &t.tree,
-                        err));
+  RPO_GOTO(rpo_hist_run(b->hist, b->bag, b->n_bag, b->weight, (uint64_t)b->rounds, &growing,
+                        &t.tree, err));
   RPO_GOTO(b->low != NULL ? rpo_low_label(b, &t, &passes, err)
                           : rpo_boost_label(b, &t, &passes, err));
   RPO_GOTO(find_others(b, &t.tree, room, room + b->n, &passes, err));

@@ -93,7 +93,8 @@ static inline float *rpo_boost_rows(const rpo_boost *b, int thread, int kind) {
   return b->rows[thread] + kind * b->block * b->stride;
 }
 
-/* The control of passes: without progress while rounds are short, since waiting to poll costs more. */
+/* The control of passes: without progress while rounds are short, since waiting to poll costs more; of
+ * one thread where there is little to do. */
 rpo_control rpo_boost_control(const rpo_boost *b, const rpo_control *control);
 rpo_status rpo_boost_threads(rpo_boost *b, const rpo_control *control, rpo_error *err);
 
@@ -140,6 +141,7 @@ int64_t rpo_sums_count(rpo_sums what); /* 1 or 2 */
 /* Fills b->partial; `step` (stride) with RPO_SUM_STEP only. */
 rpo_status rpo_boost_sum(rpo_boost *b, const int32_t *rows, rpo_sums what, const float *step,
                          const rpo_control *control, rpo_error *err);
+/* The rows of each leaf ascend: b->chunk has room for no more than their ranges. */
 rpo_status rpo_boost_chunks(rpo_boost *b, const int32_t *rows, const int32_t *leaf_start,
                             int64_t leaves, rpo_error *err);
 /* The chunks' sums, number `which`, of output 0 .. d - 1, added up over chunks first .. end - 1. */

@@ -8,6 +8,7 @@
 #define TASK_NUMBERS 65536     /* scores of a task */
 #define LOSS_NUMBERS (1 << 20) /* of more scores, the training loss is told by some rows */
 #define LOSS_APART 16
+#define SMALL_NUMBERS (1 << 17) /* of fewer scores a pass is over before a second thread is awake */
 
 static int64_t task_rows(const rpo_boost *b) {
   int64_t const blocks = TASK_NUMBERS / (b->block * b->stride);
@@ -19,7 +20,7 @@ rpo_control rpo_boost_control(const rpo_boost *b, const rpo_control *control) {
   if (control != NULL) quiet = *control;
   if (b->last_seconds < 0.1) quiet.progress = NULL;
   quiet.work = NULL;
-  if (b->callback != NULL) quiet.n_threads = 1;
+  if (b->callback != NULL || b->n < SMALL_NUMBERS / b->stride) quiet.n_threads = 1;
   return quiet;
 }
 

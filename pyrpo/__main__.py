@@ -39,7 +39,10 @@ def _info(args: argparse.Namespace) -> int:
 def _inspect(args: argparse.Namespace) -> int:
     try:
         info = inspect_model(args.file)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except ValueError as error:
         print(f"{args.file}: {error}", file=sys.stderr)
         return 1
     print(info)

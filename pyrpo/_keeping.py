@@ -12,6 +12,17 @@ from pyrpo import _native_files, _note
 from pyrpo._native import Model
 from pyrpo._native_call import FormatError
 
+# What notes that no `save` has written lead to.
+_BROKEN = (
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
 _KINDS = {_native_files.FOREST: "forest", _native_files.ARRAYS: "arrays"}
 
 
@@ -58,7 +69,7 @@ def load(path, *, mmap: bool = False) -> Any:
         return _note.read(model.note, model)
     except FormatError:
         raise
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except _BROKEN as error:
         raise FormatError(
             f"{path} holds a model, but no estimator saved by pyrpo ({error})"
         ) from error
@@ -144,7 +155,7 @@ def inspect_model(path) -> ModelInfo:
                 continue
             try:
                 content = json.loads(raw)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
     for section, name in zip((s for s in file.sections if s.name == "array"), names, strict=False):
         section.name = name

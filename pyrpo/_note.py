@@ -145,7 +145,7 @@ def _packed(values: dict[str, Any], store: Store, at: str, *, needed: bool) -> d
             if needed:
                 raise TypeError(f"{name} cannot be saved: {error}") from error
             if store.arrays is not None:
-                store.arrays = before
+                store.arrays = dict(before)
     return packed
 
 
