@@ -74,7 +74,7 @@ struct rpo_boost {
   int64_t projected;               /* rounds + 1 once the caller was given a round's gradients */
   double *train_loss, *watch_loss; /* rounds + 1 */
   double last_seconds;
-  /* scratch of one thread: rows of scores, y, gradient, curvature */
+  /* scratch of one thread: rows of each kind */
   float **rows;
   int64_t block; /* rows of them */
   int threads;
@@ -86,7 +86,14 @@ struct rpo_boost {
   int64_t partial_room;
 };
 
-enum { RPO_ROW_SCORE, RPO_ROW_Y, RPO_ROW_GRADIENT, RPO_ROW_CURVATURE, RPO_ROW_KINDS };
+enum {
+  RPO_ROW_SCORE,
+  RPO_ROW_Y, /* zeros */
+  RPO_ROW_GRADIENT,
+  RPO_ROW_CURVATURE,
+  RPO_ROW_MOVE,
+  RPO_ROW_KINDS
+};
 
 /* Scratch of a thread: `block` rows of a kind. */
 static inline float *rpo_boost_rows(const rpo_boost *b, int thread, int kind) {
@@ -117,6 +124,27 @@ void rpo_boost_wipe(const rpo_boost *b, int thread, const int32_t *rows, int64_t
  * the thread's scratch. */
 rpo_status rpo_boost_gradient(const rpo_boost *b, int thread, const int32_t *rows, int64_t count,
                               const float *f, int curvature, rpo_error *err);
+
+/* y and the weight of one entry. */
+static inline double rpo_boost_y(const rpo_boost *b, int64_t row, int64_t j) {
+  if (b->y_start == NULL) return (double)b->y_value[row * b->stride + j];
+  int64_t low = b->y_start[row], end = b->y_start[row + 1];
+  while (low < end) {
+    int64_t const middle = low + (end - low) / 2;
+    if (b->y_index[middle] < j) {
+      low = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  if (low == b->y_start[row + 1] || b->y_index[low] != j) return 0.0;
+  return b->y_value == NULL ? 1.0 : (double)b->y_value[low];
+}
+
+static inline double rpo_boost_weight(const rpo_boost *b, int64_t row, int64_t j) {
+  double const w = b->weight[row];
+  return b->entry_weight == NULL ? w : w * (double)b->entry_weight[row * b->stride + j];
+}
 
 /* Draws the round's sample and phi, and makes the first pass: b->bag and b->z. */
 rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err);
@@ -151,9 +179,12 @@ void rpo_boost_add_chunks(const rpo_boost *b, rpo_sums what, int which, int64_t 
 /* Labels the leaves of the new tree: b->table, and what the model keeps of it. */
 rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
                            rpo_error *err);
-/* The step of each output along the table's rows (one for all outputs with softmax): stride numbers. */
-rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
+/* The step of each output along the table's rows (one for all outputs with softmax): stride numbers.
+ * `known`: b->partial has the sums of leaves (RPO_SUM_NEWTON). */
+rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, int known, float *step,
                           const rpo_control *control, rpo_error *err);
+/* Whether that looks at gradients; `means`: leaves are means of them. */
+int rpo_boost_searches(const rpo_boost *b, int means);
 /* Median residuals of leaves, or along the table's rows: absolute loss. */
 rpo_status rpo_boost_median_leaves(rpo_boost *b, const rpo_boost_tree *t,
                                    const rpo_control *control, rpo_error *err);

@@ -72,14 +72,14 @@ typedef struct summing {
 
 /* Scores of some rows, where rows are short or a step is tried: copied side by side. */
 static const float *gather(const summing *s, int thread, const int32_t *rows, int64_t count,
-                           const float *v) {
+                           const float *move) {
   const rpo_boost *const b = s->b;
-  if (count == 1 && v == NULL) return b->score + rows[0] * b->stride;
+  if (count == 1 && move == NULL) return b->score + rows[0] * b->stride;
   float *const f = rpo_boost_rows(b, thread, RPO_ROW_SCORE);
   for (int64_t i = 0; i < count; i++) {
     float *const to = f + i * b->stride;
     memcpy(to, b->score + rows[i] * b->stride, (size_t)b->stride * 4);
-    for (int64_t j = 0; v != NULL && j < b->stride; j++) to[j] += s->step[j] * v[j];
+    if (move != NULL) b->kernels->add_row(to, move, b->stride);
   }
   return f;
 }
@@ -92,14 +92,16 @@ static rpo_status sum_task(void *context, int64_t task, int thread, rpo_job *job
   int64_t const stride = b->stride, sums = rpo_sums_count(s->what);
   float *const first = b->partial + number * sums * stride, *const second = first + stride;
   const float *const v = s->what == RPO_SUM_STEP ? b->table + chunk->leaf * stride : NULL;
+  float *const move = v == NULL ? NULL : rpo_boost_rows(b, thread, RPO_ROW_MOVE);
   int const curvature = sums == 2;
+  for (int64_t j = 0; v != NULL && j < stride; j++) move[j] = s->step[j] * v[j];
   memset(first, 0, (size_t)(sums * stride) * sizeof *first);
   for (int64_t at = chunk->begin; at < chunk->end; at += b->block) {
     int64_t const count = chunk->end - at < b->block ? chunk->end - at : b->block;
     const int32_t *const rows = s->rows + at;
     if (rpo_stopped(job)) break;
     if (b->block == 1 && at + 1 < chunk->end) rpo_boost_ask(b, rows[1]);
-    const float *const f = gather(s, thread, rows, count, v);
+    const float *const f = gather(s, thread, rows, count, move);
     RPO_TRY(rpo_boost_gradient(b, thread, rows, count, f, curvature, err));
     const float *const g = rpo_boost_rows(b, thread, RPO_ROW_GRADIENT);
     const float *const h = rpo_boost_rows(b, thread, RPO_ROW_CURVATURE);
@@ -204,6 +206,7 @@ static double joint_share(int64_t d, const double *g, const double *h, const flo
 
 typedef struct labelling {
   rpo_boost *b;
+  rpo_sums what;
   const int64_t *first; /* leaves + 1: a leaf's chunks */
   const double *weight; /* of leaves */
   double **own;         /* by thread: 2 d */
@@ -215,13 +218,12 @@ static rpo_status label_leaf(void *context, int64_t leaf, int thread, rpo_job *j
   const labelling *const l = context;
   rpo_boost *const b = l->b;
   int const newton = b->leaf == RPO_LEAF_NEWTON;
-  rpo_sums const what = newton ? RPO_SUM_NEWTON : RPO_SUM_GRADIENT;
   float *const row = b->table + leaf * b->stride;
   double *const g = l->own[thread], *const h = g + b->d;
   (void)job;
   (void)err;
-  rpo_boost_add_chunks(b, what, 0, l->first[leaf], l->first[leaf + 1], g);
-  if (newton) rpo_boost_add_chunks(b, what, 1, l->first[leaf], l->first[leaf + 1], h);
+  rpo_boost_add_chunks(b, l->what, 0, l->first[leaf], l->first[leaf + 1], g);
+  if (newton) rpo_boost_add_chunks(b, l->what, 1, l->first[leaf], l->first[leaf + 1], h);
   for (int64_t j = 0; j < b->d; j++) {
     row[j] = (float)(newton ? newton_value(b, g[j], h[j]) : g[j] / l->weight[leaf]);
   }
@@ -234,13 +236,13 @@ static rpo_status label_leaf(void *context, int64_t leaf, int thread, rpo_job *j
 }
 
 /* b->table from the sums of b->partial. */
-static rpo_status label_leaves(rpo_boost *b, const rpo_tree *tree, const rpo_control *control,
-                               rpo_error *err) {
+static rpo_status label_leaves(rpo_boost *b, const rpo_tree *tree, rpo_sums what,
+                               const rpo_control *control, rpo_error *err) {
   rpo_status status = RPO_OK;
   int64_t *const first = rpo_new_zero(tree->n_leaves + 1, 8);
   int const threads = rpo_threads(control, tree->n_leaves);
   double **const own = rpo_new_zero(threads, (int64_t)sizeof *own);
-  labelling l = {b, first, tree->leaf_weight, own};
+  labelling l = {b, what, first, tree->leaf_weight, own};
   int ready = first != NULL && own != NULL;
   for (int i = 0; ready && i < threads; i++) ready = (own[i] = rpo_new(2 * b->d, 8)) != NULL;
   if (ready) {
@@ -348,7 +350,7 @@ static rpo_status label_rank_one(rpo_boost *b, rpo_boost_tree *t, const rpo_cont
     float *const row = b->table + l * b->stride;
     for (int64_t j = 0; j < b->stride; j++) row[j] = j < b->d ? t->component[l] : 0.0f;
   }
-  RPO_TRY(rpo_boost_step(b, t, t->step, control, err));
+  RPO_TRY(rpo_boost_step(b, t, 0, t->step, control, err));
   for (int64_t j = 0; j < b->stride; j++) t->step[j] *= (float)b->rate;
   for (int64_t l = 0; l < leaves; l++) {
     float *const row = b->table + l * b->stride;
@@ -358,11 +360,11 @@ static rpo_status label_rank_one(rpo_boost *b, rpo_boost_tree *t, const rpo_cont
 }
 
 /* Algorithms 2 and 4: mean gradients of leaves, times the step of each output. */
-static rpo_status scale_means(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
-                              rpo_error *err) {
+static rpo_status scale_means(rpo_boost *b, rpo_boost_tree *t, rpo_sums what,
+                              const rpo_control *control, rpo_error *err) {
   float *const step = rpo_new_zero(b->stride, 4);
   if (step == NULL) return rpo_fail_memory(err, "the leaves");
-  rpo_status const status = rpo_boost_step(b, t, step, control, err);
+  rpo_status const status = rpo_boost_step(b, t, what == RPO_SUM_NEWTON, step, control, err);
   for (int64_t l = 0; status == RPO_OK && l < t->tree.n_leaves; l++) {
     float *const row = b->table + l * b->stride;
     for (int64_t j = 0; j < b->d; j++) row[j] *= (float)b->rate * step[j];
@@ -391,9 +393,9 @@ rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *c
     RPO_TRY(rpo_boost_median_leaves(b, t, control, err));
     return rpo_boost_keep(b, t, control, err);
   }
-  RPO_TRY(
-      rpo_boost_sum(b, tree->rows, newton ? RPO_SUM_NEWTON : RPO_SUM_GRADIENT, NULL, control, err));
-  RPO_TRY(label_leaves(b, tree, control, err));
-  if (!newton) RPO_TRY(scale_means(b, t, control, err));
+  rpo_sums const what = newton || rpo_boost_searches(b, 1) ? RPO_SUM_NEWTON : RPO_SUM_GRADIENT;
+  RPO_TRY(rpo_boost_sum(b, tree->rows, what, NULL, control, err));
+  RPO_TRY(label_leaves(b, tree, what, control, err));
+  if (!newton) RPO_TRY(scale_means(b, t, what, control, err));
   return rpo_boost_keep(b, t, control, err);
 }

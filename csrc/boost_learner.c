@@ -96,7 +96,7 @@ rpo_status rpo_boost_add(rpo_boost *b, const float *v, int64_t columns, const rp
   RPO_GOTO(rpo_boost_make_room(b, b->rounds + 1, err));
   RPO_GOTO(read_learner(b, v, columns, &t, err));
   RPO_GOTO(rpo_boost_chunks(b, t.tree.rows, t.tree.leaf_start, b->n, err));
-  RPO_GOTO(rpo_boost_step(b, &t, t.step, &passes, err));
+  RPO_GOTO(rpo_boost_step(b, &t, 0, t.step, &passes, err));
   for (int64_t j = 0; j < b->d; j++) t.step[j] *= (float)b->rate;
   fill_table(b, v, columns, t.step);
   for (int64_t i = 0; i < b->n; i++) b->leaf_of[i] = (int32_t)i;

@@ -9,6 +9,7 @@
 #include "vmath.h"
 
 #define TRIES 24
+#define FLAT 1e-4 /* of the slope at first: a hundred-millionth of what a parabola gains is left */
 #define FARTHEST \
   30.0 /* scores change by no more: where both derivatives vanish, nothing is gained */
 
@@ -35,7 +36,7 @@ static void start_line(line *l, double slope, double curvature, double reach) {
 /* Takes what was found at l->at, chooses the next try: Newton's where it stays in the bracket. */
 static void go_on(line *l, double slope, double curvature) {
   if (l->done) return;
-  if (fabs(slope) <= 1e-5 * l->slope) {
+  if (fabs(slope) <= FLAT * l->slope) {
     l->low = l->at;
     l->done = 1;
     return;
@@ -77,21 +78,147 @@ static double one_step(const rpo_boost *b, double slope, double curvature, doubl
   return step;
 }
 
+/* Sums over all rows, by output: of g v and of h v^2; of softmax all in the first. */
 typedef struct sums {
-  double *slope, *curvature; /* by output; softmax: all in the first */
+  double *slope, *curvature;
 } sums;
+
+static void join_classes(const rpo_boost *b, sums *s) {
+  for (int64_t j = 1; b->loss == RPO_LOSS_SOFTMAX && j < b->d; j++) {
+    s->slope[0] += s->slope[j];
+    s->curvature[0] += s->curvature[j];
+  }
+}
+
+/* At no step, from the sums of leaves that b->partial has. */
+static void recall(const rpo_boost *b, sums *s) {
+  memset(s->slope, 0, (size_t)b->d * sizeof *s->slope);
+  memset(s->curvature, 0, (size_t)b->d * sizeof *s->curvature);
+  for (int64_t c = 0; c < b->n_chunks; c++) {
+    const float *const g = b->partial + 2 * c * b->stride, *const h = g + b->stride;
+    const float *const v = b->table + b->chunk[c].leaf * b->stride;
+    for (int64_t j = 0; j < b->d; j++) {
+      s->slope[j] += (double)v[j] * (double)g[j];
+      s->curvature[j] += (double)v[j] * (double)v[j] * (double)h[j];
+    }
+  }
+  join_classes(b, s);
+}
 
 static rpo_status evaluate(rpo_boost *b, const rpo_tree *tree, const float *step, sums *s,
                            const rpo_control *control, rpo_error *err) {
   RPO_TRY(rpo_boost_sum(b, tree->rows, RPO_SUM_STEP, step, control, err));
   rpo_boost_add_chunks(b, RPO_SUM_STEP, 0, 0, b->n_chunks, s->slope);
   rpo_boost_add_chunks(b, RPO_SUM_STEP, 1, 0, b->n_chunks, s->curvature);
-  for (int64_t j = 1; b->loss == RPO_LOSS_SOFTMAX && j < b->d; j++) {
-    s->slope[0] += s->slope[j];
-    s->curvature[0] += s->curvature[j];
+  join_classes(b, s);
+  return RPO_OK;
+}
+
+/* ---- The last outputs, after most are done: their scores are copied side by side ---- */
+
+typedef struct rest {
+  rpo_boost *b;
+  const int32_t *rows;
+  const float *step;
+  int64_t n;       /* at most d / 2 */
+  int32_t *output; /* n of them */
+  int32_t *place;  /* by output: its place among them, or -1 */
+  float *delta;    /* huber: n */
+} rest;
+
+static void rest_take(const rest *r, const float *from, float *to) {
+  for (int64_t j = 0; j < r->n; j++) to[j] = from[r->output[j]];
+}
+
+/* y of a row, into zeros. */
+static void rest_spread(const rest *r, int32_t row, float *y) {
+  const rpo_boost *const b = r->b;
+  if (b->y_start == NULL) {
+    rest_take(r, b->y_value + row * b->stride, y);
+    return;
+  }
+  for (int64_t e = b->y_start[row]; e < b->y_start[row + 1]; e++) {
+    int32_t const place = r->place[b->y_index[e]];
+    if (place >= 0) y[place] = b->y_value == NULL ? 1.0f : b->y_value[e];
+  }
+}
+
+/* As sum_task, of the rest. */
+static rpo_status rest_task(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
+  const rest *const r = context;
+  const rpo_boost *const b = r->b;
+  int64_t const number = b->chunk_order[task], n = r->n;
+  const rpo_chunk *const chunk = &b->chunk[number];
+  const float *const v = b->table + chunk->leaf * b->stride;
+  float *const move = rpo_boost_rows(b, thread, RPO_ROW_MOVE);
+  float *const first = b->partial + number * 2 * n, *const second = first + n;
+  float *const f = rpo_boost_rows(b, thread, RPO_ROW_SCORE);
+  float *const y = rpo_boost_rows(b, thread, RPO_ROW_Y);
+  float *const g = rpo_boost_rows(b, thread, RPO_ROW_GRADIENT);
+  float *const h = rpo_boost_rows(b, thread, RPO_ROW_CURVATURE);
+  (void)err;
+  memset(first, 0, (size_t)(2 * n) * sizeof *first);
+  for (int64_t j = 0; j < n; j++) move[j] = r->step[r->output[j]] * v[r->output[j]];
+  for (int64_t at = chunk->begin; at < chunk->end; at += b->block) {
+    int64_t const count = chunk->end - at < b->block ? chunk->end - at : b->block;
+    const int32_t *const rows = r->rows + at;
+    if (rpo_stopped(job)) break;
+    for (int64_t i = 0; i < count; i++) {
+      rest_take(r, b->score + rows[i] * b->stride, f + i * n);
+      b->kernels->add_row(f + i * n, move, n);
+      rest_spread(r, rows[i], y + i * n);
+    }
+    b->kernels->loss(b->loss, count, n, n, f, y, r->delta, g, h);
+    memset(y, 0, (size_t)(count * n) * sizeof *y);
+    for (int64_t i = 0; i < count; i++) {
+      float const w = (float)b->weight[rows[i]];
+      for (int64_t j = 0; b->entry_weight != NULL && j < n; j++) {
+        float const own = b->entry_weight[rows[i] * b->stride + r->output[j]];
+        g[i * n + j] *= own;
+        h[i * n + j] *= own;
+      }
+      b->kernels->sum_row(w, g + i * n, n, first);
+      b->kernels->sum_row(w, h + i * n, n, second);
+    }
+  }
+  for (int64_t j = 0; j < n; j++) {
+    float const along = v[r->output[j]];
+    first[j] *= along;
+    second[j] *= along * along;
   }
   return RPO_OK;
 }
+
+/* The outputs that are open; 0 when they are too many, or cannot be told apart. */
+static int64_t find_rest(const rpo_boost *b, const line *lines, rest *r) {
+  r->n = 0;
+  if (b->loss == RPO_LOSS_SOFTMAX || b->callback != NULL) return 0;
+  for (int64_t j = 0; j < b->d; j++) {
+    r->place[j] = lines[j].done ? -1 : (int32_t)r->n;
+    if (lines[j].done) continue;
+    if (2 * (r->n + 1) > b->d) return 0;
+    if (b->delta != NULL) r->delta[r->n] = b->delta[j];
+    r->output[r->n++] = (int32_t)j;
+  }
+  return r->n;
+}
+
+static rpo_status evaluate_rest(rest *r, sums *s, const rpo_control *control, rpo_error *err) {
+  const rpo_boost *const b = r->b;
+  RPO_TRY(rpo_run(control, b->n_chunks, rest_task, r, err));
+  for (int64_t k = 0; k < r->n; k++) {
+    double slope = 0.0, curvature = 0.0;
+    for (int64_t c = 0; c < b->n_chunks; c++) {
+      slope += (double)b->partial[2 * c * r->n + k];
+      curvature += (double)b->partial[(2 * c + 1) * r->n + k];
+    }
+    s->slope[r->output[k]] = slope;
+    s->curvature[r->output[k]] = curvature;
+  }
+  return RPO_OK;
+}
+
+/* ---- The search ---- */
 
 /* By output, the largest |v| of a leaf. */
 static void find_reach(const rpo_boost *b, int64_t leaves, double *reach) {
@@ -113,14 +240,8 @@ static void put_steps(const rpo_boost *b, const line *lines, const double *sign,
   }
 }
 
-static rpo_status search_lines(rpo_boost *b, const rpo_tree *tree, line *lines, double *sign,
-                               sums *s, double *reach, float *step, const rpo_control *control,
-                               rpo_error *err) {
-  int64_t const n = b->loss == RPO_LOSS_SOFTMAX ? 1 : b->d;
-  int64_t open = 0;
-  memset(step, 0, (size_t)b->stride * sizeof *step);
-  find_reach(b, tree->n_leaves, reach);
-  RPO_TRY(evaluate(b, tree, step, s, control, err));
+static void start_lines(const rpo_boost *b, const sums *s, const double *reach, line *lines,
+                        double *sign, int64_t n) {
   for (int64_t j = 0; j < n; j++) {
     sign[j] = s->slope[j] < 0.0 ? -1.0 : 1.0;
     if (b->leaf == RPO_LEAF_NEWTON) {
@@ -133,16 +254,29 @@ static rpo_status search_lines(rpo_boost *b, const rpo_tree *tree, line *lines, 
       lines[j].low = s->curvature[j] > 0.0 ? fabs(s->slope[j]) / s->curvature[j] : 0.0;
       lines[j].done = 1;
     }
-    open += !lines[j].done;
   }
-  for (int i = 0; i < TRIES && open > 0; i++) {
-    put_steps(b, lines, sign, 0, step);
+}
+
+static rpo_status search_lines(rpo_boost *b, const rpo_tree *tree, int known, line *lines,
+                               double *sign, sums *s, double *reach, rest *r, float *step,
+                               const rpo_control *control, rpo_error *err) {
+  int64_t const n = b->loss == RPO_LOSS_SOFTMAX ? 1 : b->d;
+  memset(step, 0, (size_t)b->stride * sizeof *step);
+  find_reach(b, tree->n_leaves, reach);
+  if (known) {
+    recall(b, s);
+  } else {
     RPO_TRY(evaluate(b, tree, step, s, control, err));
-    open = 0;
-    for (int64_t j = 0; j < n; j++) {
-      go_on(&lines[j], sign[j] * s->slope[j], s->curvature[j]);
-      open += !lines[j].done;
-    }
+  }
+  start_lines(b, s, reach, lines, sign, n);
+  for (int i = 0; i < TRIES; i++) {
+    int64_t open = 0;
+    for (int64_t j = 0; j < n; j++) open += !lines[j].done;
+    if (open == 0) break;
+    put_steps(b, lines, sign, 0, step);
+    RPO_TRY(find_rest(b, lines, r) > 0 ? evaluate_rest(r, s, control, err)
+                                       : evaluate(b, tree, step, s, control, err));
+    for (int64_t j = 0; j < n; j++) go_on(&lines[j], sign[j] * s->slope[j], s->curvature[j]);
   }
   put_steps(b, lines, sign, 1, step);
   return RPO_OK;
@@ -164,243 +298,41 @@ static rpo_status aim_classes(rpo_boost *b, const rpo_tree *tree, double *aim, d
   return RPO_OK;
 }
 
-rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
+int rpo_boost_searches(const rpo_boost *b, int means) {
+  if (b->loss == RPO_LOSS_ABSOLUTE) return 0;
+  return !(b->loss == RPO_LOSS_SQUARED && b->relabel && b->entry_weight == NULL && means);
+}
+
+rpo_status rpo_boost_step(rpo_boost *b, const rpo_boost_tree *t, int known, float *step,
                           const rpo_control *control, rpo_error *err) {
   int const means = t->tree.leaf_weight != NULL; /* else what the caller's learner says */
-  if (b->loss == RPO_LOSS_SQUARED && b->relabel && b->entry_weight == NULL && means) {
+  if (b->loss == RPO_LOSS_ABSOLUTE) return rpo_boost_median_step(b, t, step, control, err);
+  if (!rpo_boost_searches(b, means)) {
     for (int64_t j = 0; j < b->d; j++) step[j] = 1.0f; /* means of leaves are the minimum */
     return RPO_OK;
   }
-  if (b->loss == RPO_LOSS_ABSOLUTE) return rpo_boost_median_step(b, t, step, control, err);
   double *const room = rpo_new_zero(5 * b->d, 8);
-  double *const aim = room == NULL ? NULL : room + 4 * b->d;
-  int const aims = b->loss == RPO_LOSS_SOFTMAX && !b->relabel;
   line *const lines = rpo_new_zero(b->d, (int64_t)sizeof *lines);
-  rpo_status status;
-  if (room == NULL || lines == NULL) {
+  int32_t *const places = rpo_new(2 * b->d, 4);
+  float *const delta = rpo_new(b->d, 4);
+  int const aims = b->loss == RPO_LOSS_SOFTMAX && !b->relabel;
+  rpo_status status = RPO_OK;
+  if (room == NULL || lines == NULL || places == NULL || delta == NULL) {
     status = rpo_fail_memory(err, "the step");
   } else {
+    double *const aim = room + 4 * b->d;
     sums s = {room, room + b->d};
-    status = aims ? aim_classes(b, &t->tree, aim, room, step, control, err) : RPO_OK;
+    rest r = {b, t->tree.rows, step, 0, places, places + b->d, delta};
+    if (aims) status = aim_classes(b, &t->tree, aim, room, step, control, err);
     if (status == RPO_OK) {
-      status = search_lines(b, &t->tree, lines, room + 2 * b->d, &s, room + 3 * b->d, step, control,
-                            err);
+      status = search_lines(b, &t->tree, known, lines, room + 2 * b->d, &s, room + 3 * b->d, &r,
+                            step, control, err);
     }
     for (int64_t j = 0; aims && j < b->d; j++) step[j] *= (float)aim[j];
   }
   rpo_delete(room);
   rpo_delete(lines);
-  return status;
-}
-
-/* ---- Absolute loss: medians ---- */
-
-static double y_at(const rpo_boost *b, int64_t row, int64_t j) {
-  if (b->y_start == NULL) return (double)b->y_value[row * b->stride + j];
-  int64_t low = b->y_start[row], end = b->y_start[row + 1];
-  while (low < end) {
-    int64_t const middle = low + (end - low) / 2;
-    if (b->y_index[middle] < j) {
-      low = middle + 1;
-    } else {
-      end = middle;
-    }
-  }
-  if (low == b->y_start[row + 1] || b->y_index[low] != j) return 0.0;
-  return b->y_value == NULL ? 1.0 : (double)b->y_value[low];
-}
-
-static double weight_at(const rpo_boost *b, int64_t row, int64_t j) {
-  double const w = b->weight[row];
-  return b->entry_weight == NULL ? w : w * (double)b->entry_weight[row * b->stride + j];
-}
-
-typedef struct medians {
-  rpo_boost *b;
-  const rpo_boost_tree *t;
-  float *step;
-} medians;
-
-/* A leaf moves by the median of its residuals. */
-static rpo_status median_leaf(void *context, int64_t leaf, int thread, rpo_job *job,
-                              rpo_error *err) {
-  const medians *const m = context;
-  const rpo_boost *const b = m->b;
-  const rpo_tree *const tree = &m->t->tree;
-  int64_t const first = tree->leaf_start[leaf], n = tree->leaf_start[leaf + 1] - first;
-  float *const row = b->table + leaf * b->stride;
-  double *const value = rpo_new(2 * n, 8);
-  (void)thread;
-  if (value == NULL) return rpo_fail_memory(err, "the leaves");
-  double *const weight = value + n;
-  for (int64_t j = 0; j < b->stride; j++) row[j] = 0.0f;
-  for (int64_t j = 0; j < b->d && !rpo_stopped(job); j++) {
-    for (int64_t i = 0; i < n; i++) {
-      int64_t const at = tree->rows[first + i];
-      value[i] = y_at(b, at, j) - (double)b->score[at * b->stride + j];
-      weight[i] = weight_at(b, at, j);
-    }
-    row[j] = (float)(b->rate * rpo_weighted_median(value, weight, n));
-  }
-  rpo_delete(value);
-  return RPO_OK;
-}
-
-rpo_status rpo_boost_median_leaves(rpo_boost *b, const rpo_boost_tree *t,
-                                   const rpo_control *control, rpo_error *err) {
-  medians m = {b, t, NULL};
-  return rpo_run(control, t->tree.n_leaves, median_leaf, &m, err);
-}
-
-/* |r - rho v| = |v| |r / v - rho|: a median weighted by |v|. */
-static rpo_status median_column(void *context, int64_t j, int thread, rpo_job *job,
-                                rpo_error *err) {
-  const medians *const m = context;
-  const rpo_boost *const b = m->b;
-  const rpo_tree *const tree = &m->t->tree;
-  double *const value = rpo_new(2 * tree->n_rows, 8);
-  int64_t n = 0;
-  (void)thread;
-  (void)job;
-  if (value == NULL) return rpo_fail_memory(err, "the step");
-  double *const weight = value + tree->n_rows;
-  for (int64_t l = 0; l < tree->n_leaves; l++) {
-    double const v = (double)b->table[l * b->stride + j];
-    for (int64_t i = tree->leaf_start[l]; v != 0.0 && i < tree->leaf_start[l + 1]; i++) {
-      int64_t const at = tree->rows[i];
-      value[n] = (y_at(b, at, j) - (double)b->score[at * b->stride + j]) / v;
-      weight[n++] = fabs(v) * weight_at(b, at, j);
-    }
-  }
-  m->step[j] = n > 0 ? (float)rpo_weighted_median(value, weight, n) : 0.0f;
-  rpo_delete(value);
-  return RPO_OK;
-}
-
-rpo_status rpo_boost_median_step(rpo_boost *b, const rpo_boost_tree *t, float *step,
-                                 const rpo_control *control, rpo_error *err) {
-  medians m = {b, t, step};
-  memset(step, 0, (size_t)b->stride * sizeof *step);
-  return rpo_run(control, b->d, median_column, &m, err);
-}
-
-/* ---- Before the first round ---- */
-
-/* Of outputs with one value only, scores stay finite: half a row is imagined on each side. */
-static double log_odds(double ones, double zeros) {
-  double const total = ones + zeros;
-  if (!(ones > 0.0) || !(zeros > 0.0)) {
-    ones += 0.5 * total / (total + 1.0);
-    zeros += 0.5 * total / (total + 1.0);
-  }
-  return rpo_log(ones / zeros);
-}
-
-static void binary_constants(rpo_boost *b, double *ones, double *all) {
-  double total = 0.0;
-  memset(ones, 0, (size_t)b->d * sizeof *ones);
-  memset(all, 0, (size_t)b->d * sizeof *all);
-  for (int64_t i = 0; i < b->n; i++) {
-    total += b->weight[i];
-    for (int64_t e = b->y_start[i]; b->weight[i] > 0.0 && e < b->y_start[i + 1]; e++) {
-      ones[b->y_index[e]] += weight_at(b, i, b->y_index[e]);
-    }
-    for (int64_t j = 0; b->entry_weight != NULL && j < b->d; j++) all[j] += weight_at(b, i, j);
-  }
-  for (int64_t j = 0; j < b->d; j++) {
-    double const weight = b->entry_weight == NULL ? total : all[j];
-    if (b->loss == RPO_LOSS_SOFTMAX) {
-      b->start[j] = rpo_log((ones[j] > 0.0 ? ones[j] : 0.5 * total / (total + 1.0)) / total);
-    } else {
-      b->start[j] = weight > 0.0 ? log_odds(ones[j], weight - ones[j]) : 0.0;
-    }
-  }
-}
-
-/* Sums over y first: rows of sparse y need no zeros. */
-static void mean_constants(rpo_boost *b, double *sum, double *all) {
-  double total = 0.0;
-  memset(sum, 0, (size_t)b->d * sizeof *sum);
-  memset(all, 0, (size_t)b->d * sizeof *all);
-  for (int64_t i = 0; i < b->n; i++) {
-    if (!(b->weight[i] > 0.0)) continue;
-    total += b->weight[i];
-    if (b->y_start != NULL) {
-      for (int64_t e = b->y_start[i]; e < b->y_start[i + 1]; e++) {
-        double const y = b->y_value == NULL ? 1.0 : (double)b->y_value[e];
-        sum[b->y_index[e]] += weight_at(b, i, b->y_index[e]) * y;
-      }
-    } else {
-      for (int64_t j = 0; j < b->d; j++) {
-        sum[j] += weight_at(b, i, j) * (double)b->y_value[i * b->stride + j];
-      }
-    }
-    for (int64_t j = 0; b->entry_weight != NULL && j < b->d; j++) all[j] += weight_at(b, i, j);
-  }
-  for (int64_t j = 0; j < b->d; j++) {
-    double const weight = b->entry_weight == NULL ? total : all[j];
-    b->start[j] = weight > 0.0 ? sum[j] / weight : 0.0;
-  }
-}
-
-/* The median of each output, and huber's delta: a quantile of the distances from it. The constant of
- * huber's loss is found from there, by steps on the parabola above it. */
-typedef struct constants {
-  rpo_boost *b;
-  double quantile;
-  double *room; /* by thread: 2 n */
-} constants;
-
-static rpo_status median_constant(void *context, int64_t j, int thread, rpo_job *job,
-                                  rpo_error *err) {
-  const constants *const k = context;
-  rpo_boost *const b = k->b;
-  double *const value = k->room + thread * 2 * b->n, *const weight = value + b->n;
-  int64_t n = 0;
-  (void)job;
-  (void)err;
-  for (int64_t i = 0; i < b->n; i++) {
-    if (!(b->weight[i] > 0.0)) continue;
-    value[n] = y_at(b, i, j);
-    weight[n++] = weight_at(b, i, j);
-  }
-  double at = rpo_weighted_median(value, weight, n);
-  b->start[j] = at;
-  if (b->loss != RPO_LOSS_HUBER) return RPO_OK;
-  for (int64_t i = 0; i < n; i++) value[i] = fabs(value[i] - at);
-  double const delta = rpo_weighted_quantile(value, weight, n, k->quantile);
-  b->delta[j] = delta > 0.0 ? (float)delta : 1.0f;
-  for (int step = 0; step < 100; step++) {
-    double g = 0.0, h = 0.0;
-    for (int64_t i = 0; i < b->n; i++) {
-      double const w = weight_at(b, i, j), r = y_at(b, i, j) - at, most = (double)b->delta[j];
-      double const ratio = fabs(r) > most ? most / fabs(r) : 1.0;
-      g += w * r * ratio;
-      h += w * ratio;
-    }
-    if (!(h > 0.0) || fabs(g / h) <= 1e-12 * (fabs(at) + (double)b->delta[j])) break;
-    at += g / h;
-  }
-  b->start[j] = at;
-  return RPO_OK;
-}
-
-rpo_status rpo_boost_constants(rpo_boost *b, double quantile, const rpo_control *control,
-                               rpo_error *err) {
-  int const by_median = b->loss == RPO_LOSS_ABSOLUTE || b->loss == RPO_LOSS_HUBER;
-  int64_t const n = b->n > b->d || by_median ? b->n : b->d;
-  int const threads = by_median ? rpo_threads(control, b->d) : 1;
-  double *const room = n > INT64_MAX / 16 / threads ? NULL : rpo_new(2 * n * threads, 8);
-  rpo_status status = RPO_OK;
-  if (room == NULL) return rpo_fail_memory(err, "boosting");
-  if (by_median) {
-    constants k = {b, quantile, room};
-    status = rpo_run(control, b->d, median_constant, &k, err);
-  } else if (rpo_loss_is_binary(b->loss)) {
-    binary_constants(b, room, room + n);
-  } else {
-    mean_constants(b, room, room + n);
-  }
-  rpo_delete(room);
+  rpo_delete(places);
+  rpo_delete(delta);
   return status;
 }
