@@ -18,6 +18,14 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 LIMIT = 0.5  # seconds from ^C to KeyboardInterrupt
 
 
+@pytest.fixture(autouse=True)
+def _handled():
+    """Processes in the background of a shell begin with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def labels(n=2000, p=300, d=400, seed=0):
     rng = np.random.default_rng(seed)
     X = sparse.random_array((n, p), density=0.2, rng=rng, format="csr")
