@@ -103,6 +103,21 @@ static void multiply(const rpo_product *p, int64_t from, int64_t to, int64_t wid
   }
 }
 
+#if defined(__GNUC__)
+#define FETCH(address, near) __builtin_prefetch((address), 0, near)
+#else
+#define FETCH(address, near) (void)(address)
+#endif
+
+#define REAL double
+#include "loop_tile.h"
+#define REAL float
+#include "loop_tile.h"
+
+static void tile(int dtype, int back, const void *entry, int64_t count, void *block, void *panel) {
+  (dtype == RPO_F64 ? tile_double : tile_float)(back, entry, count, block, panel);
+}
+
 #define NAME_(isa) rpo_kernels_##isa
 #define NAME(isa) NAME_(isa)
 #define TEXT_(isa) #isa
@@ -117,6 +132,7 @@ const rpo_kernels NAME(RPO_ISA) = {
     .add_columns = add_columns,
     .count_passed = count_passed,
     .multiply = multiply,
+    .tile = tile,
     .hist_feature = hist_feature,
     .hist_rows = hist_rows,
     .hist_direct = hist_direct,
