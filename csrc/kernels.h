@@ -7,6 +7,7 @@
 #include "loss.h"
 #include "model.h"
 #include "sparse.h"
+#include "topk.h"
 
 /* A block of X as walks read it: dense, or the bits of what is stored with the values behind them. */
 typedef struct rpo_rows {
@@ -45,6 +46,8 @@ typedef struct rpo_kernels {
   void (*add_columns)(const double *phi, int64_t stride, const int32_t *index, const double *y,
                       int64_t entries, double *z);
   /* By step, how many of n scores are at least as large. */
+  /* Keeps a row's n scores, of a type of rpo_dtype; false if one is not finite. */
+  int (*keep_best)(int dtype, const void *score, int64_t n, rpo_best *best);
   void (*count_passed)(const double *x, int64_t n, const double *step, int64_t steps,
                        int64_t *count);
   /* Histograms: what rows add to a dense feature's slots, to those of all sparse ones; the best cut of

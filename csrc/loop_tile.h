@@ -17,25 +17,24 @@ ALWAYS_INLINE void PASTE(add_line, REAL)(REAL *to, REAL value, const REAL *from)
 #endif
 }
 
-/* The panel's lines times values are added to those of the block or, `back`, the other way round.
- * Those of entries to come are on their way: the panel's lines are far, the block's in the
- * second-level cache. */
-ALWAYS_INLINE void PASTE(tile_to, REAL)(int back, const ENTRY *e, int64_t count, REAL *block,
+/* The panel's lines times values are added to the block's, which are near, or, `back`, the other way round.
+ * Those of entries to come are on their way: the panel's are far, the block's in the second-level
+ * cache. */
+ALWAYS_INLINE void PASTE(tile_to, REAL)(int back, const ENTRY *e, int64_t count, REAL *near,
                                         REAL *panel) {
   for (const ENTRY *const end = e + count; e < end; e++) {
-    REAL *const x = block + e->row * NUMBERS, *const z = panel + e->column * NUMBERS;
+    REAL *const x = near + e->row * NUMBERS, *const z = panel + e->column * NUMBERS;
     FETCH(panel + e[RPO_TILE_AHEAD - 1].column * NUMBERS, 2);
-    FETCH(block + e[RPO_TILE_AHEAD / 2].row * NUMBERS, 3);
+    FETCH(near + e[RPO_TILE_AHEAD / 2].row * NUMBERS, 3);
     PASTE(add_line, REAL)(back ? z : x, e->value, back ? x : z);
   }
 }
 
-static void PASTE(tile, REAL)(int back, const void *entry, int64_t count, void *block,
-                              void *panel) {
+static void PASTE(tile, REAL)(int back, const void *entry, int64_t count, void *near, void *panel) {
   if (back) {
-    PASTE(tile_to, REAL)(1, entry, count, block, panel);
+    PASTE(tile_to, REAL)(1, entry, count, near, panel);
   } else {
-    PASTE(tile_to, REAL)(0, entry, count, block, panel);
+    PASTE(tile_to, REAL)(0, entry, count, near, panel);
   }
 }
 

@@ -94,8 +94,8 @@ static void count_tiles(const rpo_matrix *a, int64_t from, int64_t to, int64_t *
 }
 
 /* Where each tile's entries begin, given how many there are. */
-static void add_up(int64_t *next, int64_t tiles, int64_t start) {
-  for (int64_t j = 0; j < tiles; j++) {
+static void add_up(int64_t *next, int64_t n, int64_t start) {
+  for (int64_t j = 0; j < n; j++) {
     int64_t const count = next[j];
     next[j] = start;
     start += count;
