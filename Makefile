@@ -30,7 +30,7 @@ help:
 	@echo "make check       linters, formatters, C tests under the address and UB sanitizers"
 	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang, for races,"
 	@echo "                 big-endian and of 32 bits; eight threads for ten minutes; static analysis"
-	@echo "make fuzz        libFuzzer (clang) on the model reader and the C interface (RUNS=100000)"
+	@echo "make fuzz        libFuzzer (clang): models, text for rpo-predict, the C interface (RUNS=100000)"
 	@echo "make fuzz-text   atheris on the readers of text files (RUNS=100000)"
 	@echo "make coverage    lines and branches of csrc that the C tests reach"
 	@echo "make format      rewrite the sources as 'make check' wants them"
@@ -197,11 +197,12 @@ fuzz: $(STAMP)/build-tools
 	  { [ -f build/fuzz/build.ninja ] || CC=clang CXX=clang++ meson setup build/fuzz -Dfuzz=true \
 	    -Dopenmp=disabled -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false; } && \
 	  meson compile -C build/fuzz && \
-	  mkdir -p build/fuzz/seeds build/fuzz/model build/fuzz/api && \
+	  mkdir -p build/fuzz/seeds build/fuzz/model build/fuzz/api build/fuzz/lines && \
 	  build/fuzz/tests/fuzz/seeds build/fuzz/seeds && \
 	  export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=64 && \
 	  cd build/fuzz && \
 	  tests/fuzz/fuzz_model -runs=$(RUNS) -max_len=4096 model $(CURDIR)/tests/fuzz/corpus/model seeds && \
+	  tests/fuzz/fuzz_lines -runs=$(RUNS) -max_len=200 lines $(CURDIR)/tests/fuzz/corpus/lines && \
 	  tests/fuzz/fuzz_api -runs=$(RUNS) -max_len=400 api $(CURDIR)/tests/fuzz/corpus/api; \
 	else echo "clang is not installed: left out"; fi
 
