@@ -181,14 +181,13 @@ long-analysis:
 	else echo "clang-tidy is not installed: left out"; fi
 
 coverage: $(STAMP)/build-tools
-	$(PIP) install -q gcovr
 	[ -f build/coverage/build.ninja ] || meson setup build/coverage -Db_coverage=true -Dbuildtype=debug
+	meson compile -C build/coverage
+	find build/coverage -name '*.gcda' -delete
 	meson test -C build/coverage -t 5 --no-suite time
 	RPO_ISA=baseline meson test -C build/coverage -t 5 --no-suite time
 	RPO_ISA=avx2 meson test -C build/coverage -t 5 --no-suite time
-	gcovr -r . --object-directory build/coverage -f csrc/ --exclude-unreachable-branches \
-	  --exclude-throw-branches --merge-mode-functions=merge-use-line-min \
-	  --gcov-ignore-parse-errors=suspicious_hits.warn_once_per_file --txt - $(ARGS)
+	$(PYTHON) tests/coverage.py build/coverage $(ARGS)
 
 RUNS ?= 100000
 

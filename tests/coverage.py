@@ -24,7 +24,7 @@ def objects(build: Path) -> list[Path]:
 def reports(build: Path):
     """What gcov says of each source file of each object."""
     for note in objects(build):
-        command = ["gcov", "--stdout", "--json-format", "--branch-counts", str(note)]
+        command = ["gcov", "--stdout", "--json-format", "-b", "-c", str(note)]
         run = subprocess.run(command, capture_output=True, cwd=build, check=True)
         for line in run.stdout.splitlines():
             report = json.loads(line)
