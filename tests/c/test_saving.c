@@ -154,19 +154,16 @@ static void killed_saves_leave_old_or_new(void) {
 
 /* Files may have 1000 bytes, and no signal tells of it. */
 static int saves_in_vain(const rpo_forest *m, const char *path) {
-  int result = 0;
-  pid_t const child = fork();
-  if (child == 0) {
-    struct rlimit const limit = {1000, 1000};
-    rpo_error err;
-    (void)signal(SIGXFSZ, SIG_IGN);
-    (void)setrlimit(RLIMIT_FSIZE, &limit);
-    int const good = rpo_forest_save(m, path, NULL, 0, &err) == RPO_EIO &&
-                     strstr(err.message, "larger than files may be") != NULL;
-    _exit(good ? 0 : 1);
-  }
-  CHECK_EQUAL(waitpid(child, &result, 0), child);
-  return WIFEXITED(result) && WEXITSTATUS(result) == 0;
+  struct rlimit before, small;
+  rpo_error err;
+  CHECK_EQUAL(getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = before;
+  small.rlim_cur = 1000;
+  (void)signal(SIGXFSZ, SIG_IGN);
+  CHECK_EQUAL(setrlimit(RLIMIT_FSIZE, &small), 0);
+  rpo_status const status = rpo_forest_save(m, path, NULL, 0, &err);
+  CHECK_EQUAL(setrlimit(RLIMIT_FSIZE, &before), 0);
+  return status == RPO_EIO && strstr(err.message, "larger than files may be") != NULL;
 }
 
 static void failed_saves_leave_the_old_file(void) {
@@ -186,8 +183,31 @@ static void failed_saves_leave_the_old_file(void) {
     CHECK_EQUAL(rpo_forest_save(b, "/dev/null", NULL, 0, &err), RPO_OK);
   }
   CHECK_EQUAL(rpo_forest_save(b, ".", NULL, 0, &err), RPO_EIO);
+  CHECK(strstr(err.message, "it is a directory") != NULL);
+  CHECK_OK(rpo_forest_save(a, "full.rpo", NULL, 0, &err), &err);
+  CHECK_EQUAL(rpo_forest_save(b, "full.rpo/in.rpo", NULL, 0, &err), RPO_EIO); /* no folder */
+  (void)remove("full.rpo");
   rpo_forest_free(a);
   rpo_forest_free(b);
+}
+
+/* Names of killed saves of a process with this one's number are passed by. */
+static void leftovers_are_in_nobodys_way(void) {
+  rpo_forest *const m = form_forest(0), *found = NULL;
+  char name[80];
+  rpo_error err;
+  for (int n = 0; n < 3; n++) {
+    (void)snprintf(name, sizeof name, "left.rpo.tmp-%ld-%d", (long)getpid(), n);
+    FILE *const file = fopen(name, "wb");
+    CHECK(file != NULL && fclose(file) == 0);
+  }
+  CHECK_OK(rpo_forest_save(m, "left.rpo", NULL, 0, &err), &err);
+  CHECK_OK(rpo_forest_load("left.rpo", &found, &err), &err);
+  CHECK(forests_equal(m, found));
+  CHECK_EQUAL(files_beside("left.rpo"), 4);
+  remove_beside("left.rpo");
+  rpo_forest_free(m);
+  rpo_forest_free(found);
 }
 
 /* ---- Links ---- */
@@ -282,6 +302,7 @@ int main(void) {
 #if !defined(_WIN32)
   RUN(killed_saves_leave_old_or_new);
   RUN(failed_saves_leave_the_old_file);
+  RUN(leftovers_are_in_nobodys_way);
   RUN(replaced_files_keep_links_and_permissions);
   RUN(files_behind_links_are_made);
 #endif
