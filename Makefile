@@ -184,9 +184,7 @@ coverage: $(STAMP)/build-tools
 	[ -f build/coverage/build.ninja ] || meson setup build/coverage -Db_coverage=true -Dbuildtype=debug
 	meson compile -C build/coverage
 	find build/coverage -name '*.gcda' -delete
-	meson test -C build/coverage -t 5 --no-suite time
-	RPO_ISA=baseline meson test -C build/coverage -t 5 --no-suite time
-	RPO_ISA=avx2 meson test -C build/coverage -t 5 --no-suite time
+	meson test -C build/coverage -t 20 --no-suite time
 	$(PYTHON) tests/coverage.py build/coverage $(ARGS)
 
 RUNS ?= 100000
