@@ -117,13 +117,12 @@ static void bits(void) {
 
 enum { LOOK = 60 };
 
-/* X's second column orders the rows, the first is noise. */
-static rpo_boost *boost_of_values(const rpo_matrix *X, const rpo_matrix *Y, int alone,
+/* Two rounds; X's second column orders the rows, the first is noise. */
+static rpo_boost *boost_of_values(const rpo_features *features, const rpo_matrix *Y, int alone,
                                   double rate) {
   rpo_boost_data data = {Y, NULL, NULL, NULL, NULL, NULL, NULL};
   rpo_projection const one = {RPO_PROJECT_GAUSSIAN, 0, 1, 1.0, 0, 0, NULL};
   rpo_options *options = NULL;
-  rpo_features *features = NULL;
   rpo_boost *boost = NULL;
   rpo_error err;
   CHECK_OK(rpo_options_new(&options, &err), &err);
@@ -131,10 +130,8 @@ static rpo_boost *boost_of_values(const rpo_matrix *X, const rpo_matrix *Y, int 
   CHECK_OK(rpo_options_set(options, RPO_OPT_LEAF, RPO_LEAF_MEAN, &err), &err);
   CHECK_OK(rpo_options_set(options, RPO_OPT_RELABEL, alone, &err), &err);
   CHECK_OK(rpo_options_set(options, RPO_OPT_LEARNING_RATE, rate, &err), &err);
-  CHECK_OK(rpo_features_new(X, 0, NULL, &features, &err), &err);
   CHECK_OK(rpo_boost_new(options, features, &data, alone ? NULL : &one, NULL, &boost, &err), &err);
   CHECK_OK(rpo_boost_run(boost, 2, NULL, &err), &err);
-  rpo_features_free(features);
   rpo_options_free(options);
   return boost;
 }
@@ -162,12 +159,15 @@ static void many_codes(int64_t n) {
   table x = table_random(&d, n, 2, 2, 0.0, 0.0), y = table_random(&d, n, 1, 0, 0.0, 0.0);
   for (int64_t i = 0; i < n; i++) x.v[2 * i + 1] = (double)(i * 7919 % n);
   rpo_matrix const X = table_dense(&x), Y = table_dense(&y);
+  rpo_features *features = NULL;
   float scores[LOOK];
   mini_context("%lld values", (long long)n);
-  rpo_boost *const boost = boost_of_values(&X, &Y, 1, 1.0);
+  CHECK_EQUAL(rpo_features_new(&X, 0, NULL, &features, NULL), RPO_OK);
+  rpo_boost *const boost = boost_of_values(features, &Y, 1, 1.0);
   check_scores(boost, &X, 1, scores);
   for (int64_t i = 0; i < LOOK; i++) CHECK_NEAR((double)scores[i], y.v[i], 1e-5);
   rpo_boost_free(boost);
+  rpo_features_free(features);
   table_free(&x);
   table_free(&y);
 }
@@ -186,10 +186,13 @@ static void many_leaves(int64_t n, int ones) {
   rpo_matrix const X = table_dense(&x);
   rpo_matrix const Y = {n, OUTPUTS, RPO_CSR, RPO_F64, RPO_I32, 0, ones ? NULL : value.v,
                         0, 0,       start,   index};
+  rpo_features *features = NULL;
   mini_context("%lld leaves, ones %d", (long long)n, ones);
-  rpo_boost *const boost = boost_of_values(&X, &Y, 0, 0.5);
+  CHECK_EQUAL(rpo_features_new(&X, 0, NULL, &features, NULL), RPO_OK);
+  rpo_boost *const boost = boost_of_values(features, &Y, 0, 0.5);
   check_scores(boost, &X, OUTPUTS, scores);
   rpo_boost_free(boost);
+  rpo_features_free(features);
   table_free(&x);
   table_free(&value);
   free(start);
