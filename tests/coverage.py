@@ -1,10 +1,10 @@
 """Lines and branches of csrc that a build with coverage has reached: ``coverage.py BUILD [FILE ...]``.
 
-The kernels are compiled for several instruction sets, and included files for several types; a header's
-functions are in many objects. What is counted is the source: a line is reached if any copy of it is, and
-a branch is taken if it is taken in any copy that has as many branches on that line. Where copies differ
-in that number (a condition on a type is no branch), each kind of copy counts. For named files the lines
-are listed that are not reached (-) or whose branches are not all taken (branches taken / there).
+What is counted is the source. The kernels are compiled for several instruction sets, included files
+for several types, a header's functions in many objects: a line is reached if any copy of it is, and a
+branch is taken if it is in any copy that has as many branches on that line. Where copies differ in
+that number (a condition on a type is no branch), each kind of copy counts. For named files, lines are
+listed that are not reached (-) or whose branches are not all taken (branches taken / there).
 """
 
 import json
@@ -13,17 +13,12 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-
-
-def objects(build: Path) -> list[Path]:
-    """Notes of the compiler, with or without counts; csrc's objects and those that include its headers."""
-    return sorted(build.resolve().rglob("*.gcno"))
+FOLDER = Path(__file__).parents[1] / "csrc"
 
 
 def reports(build: Path):
     """What gcov says of each source file of each object."""
-    for note in objects(build):
+    for note in sorted(build.resolve().rglob("*.gcno")):
         command = ["gcov", "--stdout", "--json-format", "-b", "-c", str(note)]
         run = subprocess.run(command, capture_output=True, cwd=build, check=True)
         for line in run.stdout.splitlines():
@@ -37,29 +32,37 @@ def merged(build: Path) -> dict[str, tuple[dict, dict]]:
     """By file: counts of lines, and counts of branches by line and number of branches."""
     files: dict[str, tuple[dict, dict]] = {}
     for path, lines in reports(build):
-        if path.parent != ROOT / "csrc":
+        if path.parent != FOLDER:
             continue
         hits, taken = files.setdefault(path.name, (defaultdict(int), {}))
         for line in lines:
             number, branches = line["line_number"], [b["count"] for b in line["branches"]]
             hits[number] += line["count"]
             if branches:
-                before = taken.get((number, len(branches)), [0] * len(branches))
-                taken[number, len(branches)] = [a + b for a, b in zip(before, branches, strict=True)]
+                kind = number, len(branches)
+                before = taken.get(kind, [0] * len(branches))
+                taken[kind] = [a + b for a, b in zip(before, branches, strict=True)]
     return files
 
 
-def share(part: int, whole: int) -> str:
-    return f"{part:6} of {whole:6} {100.0 * part / max(whole, 1):6.1f} %"
-
-
 def totals(hits: dict, taken: dict) -> list[int]:
+    """Lines reached, lines, branches taken, branches."""
     branches = [count for counts in taken.values() for count in counts]
-    return [sum(h > 0 for h in hits.values()), len(hits), sum(b > 0 for b in branches), len(branches)]
+    return [
+        *(sum(h > 0 for h in hits.values()), len(hits)),
+        *(sum(b > 0 for b in branches), len(branches)),
+    ]
+
+
+def show(name: str, lines: int, all_lines: int, branches: int, all_branches: int) -> None:
+    def share(part: int, whole: int) -> str:
+        return f"{part:6} of {whole:6} {100.0 * part / max(whole, 1):6.1f} %"
+
+    print(f"{name:18} lines {share(lines, all_lines)}   branches {share(branches, all_branches)}")
 
 
 def list_missing(name: str, hits: dict, taken: dict) -> None:
-    source = (ROOT / "csrc" / name).read_text().splitlines()
+    source = (FOLDER / name).read_text().splitlines()
     for number in sorted(hits):
         kinds = [counts for (line, _), counts in taken.items() if line == number]
         partly = [f"{sum(c > 0 for c in k)}/{len(k)}" for k in kinds if 0 in k]
@@ -75,10 +78,9 @@ def main() -> None:
     if len(sys.argv) > 2:
         return
     rows = {name: totals(*files[name]) for name in sorted(files)}
-    for name, (lines, all_lines, branches, all_branches) in rows.items():
-        print(f"{name:18} lines {share(lines, all_lines)}   branches {share(branches, all_branches)}")
-    lines, all_lines, branches, all_branches = (sum(column) for column in zip(*rows.values()))
-    print(f"{'all':18} lines {share(lines, all_lines)}   branches {share(branches, all_branches)}")
+    for name, row in rows.items():
+        show(name, *row)
+    show("all", *(sum(column) for column in zip(*rows.values(), strict=True)))
 
 
 if __name__ == "__main__":
