@@ -1,10 +1,12 @@
-"""Lines and branches of csrc that a build with coverage has reached: ``coverage.py BUILD [FILE ...]``.
+"""Lines and branches of csrc that a build with coverage has reached.
 
-What is counted is the source. The kernels are compiled for several instruction sets, included files
-for several types, a header's functions in many objects: a line is reached if any copy of it is, and a
-branch is taken if it is in any copy that has as many branches on that line. Where copies differ in
-that number (a condition on a type is no branch), each kind of copy counts. For named files, lines are
-listed that are not reached (-) or whose branches are not all taken (branches taken / there).
+``coverage.py BUILD`` counts, by file; ``coverage.py BUILD FILE ...`` lists the lines that are not
+reached (-) or whose branches are not all taken (branches taken / there).
+
+What is counted is the source. The kernels are compiled for several instruction sets, included
+files for several types, a header's functions in many objects: a line is reached if any copy of it
+is, and a branch is taken if it is in any copy that has as many branches on that line. Where copies
+differ in that number (a condition on a type is no branch), each kind of copy counts.
 """
 
 import json
