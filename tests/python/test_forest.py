@@ -148,6 +148,18 @@ def test_warm_start_refuses_other_data():
     np.testing.assert_array_equal(forest.predict_proba(X), before)
 
 
+@pytest.mark.parametrize("cls", [pyrpo.ExtraTreesClassifier, pyrpo.GradientBoostingClassifier])
+@pytest.mark.parametrize("name", ["labels", "other classes"])
+def test_warm_start_refuses_other_classes(cls, name):
+    """Of as many outputs, in numbers of the same names."""
+    X, c = data()[0], np.arange(len(data()[0])) % 3
+    forest = cls(3, warm_start=True, random_state=0).fit(X, c)
+    forest.set_params(n_estimators=6)
+    with pytest.raises(ValueError, match="the same classes"):
+        forest.fit(X, c + 1 if name == "other classes" else np.eye(3, dtype=int)[c])
+    assert forest.fit(X, c).predict(X).shape == c.shape
+
+
 # ---- sampling and weights ----
 
 
