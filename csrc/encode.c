@@ -395,16 +395,23 @@ done:
   return status;
 }
 
-rpo_status rpo_decode(const rpo_features *f, float **out, rpo_error *err) {
+#define DECODE(type)                                                             \
+  for (int64_t i = 0; i < f->rows; i++) {                                        \
+    for (int64_t j = 0; j < f->cols; j++) {                                      \
+      int32_t const code = rpo_code_at(f->row_codes, f->width, i * f->cols + j); \
+      ((type *)values)[i * f->cols + j] = (type)f->low[f->bin_start[j] + code];  \
+    }                                                                            \
+  }
+
+rpo_status rpo_decode(const rpo_features *f, void **out, rpo_error *err) {
   *out = NULL;
-  if (f->sparse || !f->exact || !f->single || f->has_missing) return RPO_OK;
-  float *const values = rpo_new(f->rows * f->cols, 4);
+  if (f->sparse || !f->exact || f->has_missing) return RPO_OK;
+  void *const values = rpo_new(f->rows * f->cols, f->single ? sizeof(float) : sizeof(double));
   if (values == NULL) return rpo_fail_memory(err, "the values");
-  for (int64_t i = 0; i < f->rows; i++) {
-    for (int64_t j = 0; j < f->cols; j++) {
-      int32_t const code = rpo_code_at(f->row_codes, f->width, i * f->cols + j);
-      values[i * f->cols + j] = (float)f->low[f->bin_start[j] + code];
-    }
+  if (f->single) {
+    DECODE(float)
+  } else {
+    DECODE(double)
   }
   *out = values;
   return RPO_OK;

@@ -49,9 +49,9 @@ static inline int32_t rpo_bins(const rpo_features *features, int64_t col) {
   return (int32_t)(features->bin_start[col + 1] - features->bin_start[col]);
 }
 
-/* The values of a dense, exact, single-precision X without missing ones, row after row; else *out is
- * NULL. */
-rpo_status rpo_decode(const rpo_features *features, float **out, rpo_error *err);
+/* The values of a dense, exact X without missing ones, row after row, as float where X is of single
+ * precision and as double otherwise; else *out is NULL. */
+rpo_status rpo_decode(const rpo_features *features, void **out, rpo_error *err);
 rpo_status rpo_encode(const rpo_matrix *X, int32_t max_bins, const rpo_features *like,
                       const rpo_control *control, rpo_features **out, rpo_error *err);
 #endif

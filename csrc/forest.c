@@ -104,7 +104,7 @@ typedef struct fit {
   const double *weight;
   const rpo_labels *labels; /* what the leaves hold */
   double *sums;
-  float *values;       /* of the features, for random cuts on sums */
+  void *values;        /* of the features, for random cuts */
   rpo_target source;   /* the caller's target, as read */
   rpo_target shared;   /* what all trees see, when they see the same */
   rpo_by_class sorted; /* the same, class after class, when that is faster */
@@ -403,7 +403,7 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
   if (f.draws > 0) f.balance = rpo_option_whole(options, RPO_OPT_BALANCE);
   if (f.balance != RPO_BALANCE_NONE) RPO_GOTO(rpo_balance_check(&leaf_labels, f.balance, err));
   RPO_GOTO(prepare_target(&f, target, projection, control, err));
-  if (f.grow.random_cut && (f.own || f.shared.z != NULL)) {
+  if (f.grow.random_cut) {
     RPO_GOTO(rpo_decode(features, &f.values, err));
     f.grow.values = f.values;
   }

@@ -16,8 +16,8 @@ typedef struct rpo_grow_options {
   double min_decrease;   /* of the sum of variances, times weight / total weight */
   int random_cut;
   int draw_non_constant;
-  int by_class;        /* rows lie class after class, and most features have few values */
-  const float *values; /* random cuts: the features' values, row after row; NULL: decode them */
+  int by_class;       /* rows lie class after class, and most features have few values */
+  const void *values; /* random cuts: the features' values (rpo_decode); NULL: codes alone */
 } rpo_grow_options;
 
 /* A grown tree. Inner nodes and leaves are numbered apart, each in preorder (leaves: from left to

@@ -37,6 +37,15 @@ void rpo_fill_no_hit(int64_t p, int64_t k, double *no_hit) {
   }
 }
 
+static void wide_release(rpo_grower *g) {
+  rpo_delete(g->wide_place);
+  rpo_delete(g->wide_cross);
+  rpo_delete(g->wide_panel);
+  rpo_delete(g->wide_dot);
+  rpo_delete(g->gram_room);
+  rpo_delete(g->gram_dot);
+}
+
 void rpo_grower_free(rpo_grower *g) {
   if (g == NULL) return;
   for (int level = 0; level < RPO_FRAMES; level++) {
@@ -66,6 +75,7 @@ void rpo_grower_free(rpo_grower *g) {
   rpo_delete(g->entries);
   rpo_delete(g->block_codes);
   rpo_delete(g->heap);
+  wide_release(g);
   rpo_delete(g);
 }
 
@@ -185,6 +195,27 @@ static int64_t count_stride(const rpo_grower *g, const rpo_target *t) {
   return f->row_start[f->rows] <= 2 * g->o.max_features * f->rows ? stride : 0;
 }
 
+/* For sums of many columns: some features' rows in order, a panel of 64 columns, and the products of a small
+ * node's rows, of a child's behind its parent's: no more than 1 + 1/4 + 1/16 ... times the first. */
+static rpo_status fit_wide(rpo_grower *g, rpo_error *err) {
+  int64_t const rows = g->f->rows < RPO_WIDE_ROWS ? g->f->rows : RPO_WIDE_ROWS;
+  int64_t const ordered = 64 * rows < RPO_WIDE_ORDERED ? 64 * rows : RPO_WIDE_ORDERED;
+  if (g->kind != RPO_KIND_SUMS || g->f->sparse || g->gram_room != NULL) return RPO_OK;
+  if (!g->o.random_cut) {
+    g->wide_place = rpo_new(ordered, 4);
+    g->wide_cross = rpo_new(ordered, 8);
+    g->wide_panel = rpo_new(64 * rows, 8);
+    g->wide_dot = rpo_new(g->f->rows, 8);
+    if (g->wide_place == NULL || g->wide_cross == NULL || g->wide_panel == NULL ||
+        g->wide_dot == NULL) {
+      return rpo_fail_memory(err, "a tree");
+    }
+  }
+  g->gram_dot = rpo_new(RPO_GRAM_ROWS, 8);
+  g->gram_room = rpo_new(RPO_GRAM_ROWS * RPO_GRAM_ROWS / 2 * 3, 8);
+  return g->gram_dot == NULL || g->gram_room == NULL ? rpo_fail_memory(err, "a tree") : RPO_OK;
+}
+
 /* Room for the target's sums, kept while the target's shape stays. */
 static rpo_status fit_target(rpo_grower *g, const rpo_target *t, int whole, rpo_error *err) {
   int64_t const width = t->z != NULL ? t->stride : (t->width > 0 ? t->width : 1);
@@ -287,6 +318,7 @@ rpo_status rpo_grower_run(rpo_grower *g, const rpo_target *target, const double 
                           int64_t tree, rpo_job *job, int thread, rpo_tree *out, rpo_error *err) {
   int64_t rows = 0;
   RPO_TRY(fit_target(g, target, whole, err));
+  RPO_TRY(fit_wide(g, err));
   if (g->o.max_leaves > 0) {
     int64_t const room = g->o.max_leaves < g->f->rows ? g->o.max_leaves + 2 : g->f->rows + 2;
     if (room > g->heap_room) {

@@ -8,6 +8,10 @@
 #define RPO_CUTS \
   16 /* values of a feature whose cuts are all summed at once, when rows have one class */
 
+#define RPO_WIDE_ROWS 65536        /* most rows of a node whose sums of many columns go by panels */
+#define RPO_WIDE_ORDERED (1 << 20) /* rows put in order, of all features of a batch */
+#define RPO_GRAM_ROWS 256          /* most rows of a node whose rows are known by their products */
+
 #define RPO_COUNTS (1 << 21) /* most counts in a table of features by labels */
 
 /* Kinds of target as the loops see them: sums by the width of a padded row, labels by their values. */
@@ -18,6 +22,7 @@ typedef enum rpo_kind {
   RPO_KIND_SUMS_8,
   RPO_KIND_SUMS_16,
   RPO_KIND_SUMS,    /* any other width */
+  RPO_KIND_GRAM,    /* the same in small nodes: products of rows (loop_gram.h) */
   RPO_KIND_CLASSES, /* whole labels, one a row */
   RPO_KIND_WHOLE,   /* labels of 1 and whole weights: integer sums */
   RPO_KIND_REAL     /* other labels */
@@ -84,6 +89,15 @@ struct rpo_grower {
   int64_t frame_width; /* room in a frame's sums */
   double *side;        /* one side's sums */
   int32_t *side_whole;
+  /* dense features, sums of many columns (loop_wide.h, loop_gram.h) */
+  int32_t *wide_place; /* by feature and place */
+  double *wide_cross;  /* the same */
+  double *wide_panel;
+  double *wide_dot;   /* by row: w z.T */
+  double *gram_room;  /* products, those of a node behind those of the one it is in */
+  double *gram_dot;   /* by place in the node: z.T */
+  const double *gram; /* of the node at hand */
+  int64_t gram_stride;
   /* sparse binary features, whole labels (loop_counts.h) */
   int64_t count_stride; /* labels and weight, padded; 0: no tables */
   int16_t *count_total; /* the node's labels */

@@ -31,6 +31,7 @@ static void make_inner(rpo_grower *g, int32_t id, const best_split *best, int64_
 }
 
 #include "loop_block.h"
+#include "loop_gram.h"
 
 /* Grows node `id` in the frame of `level`; `constant`: the parent's known constant features. */
 static rpo_status grow_deep(rpo_grower *g, int level, int32_t id, int64_t depth, uint64_t path,
@@ -56,6 +57,10 @@ static rpo_status grow_deep(rpo_grower *g, int level, int32_t id, int64_t depth,
       frame->counted = 0;
       if (!block_only) listed_add(g, frame, g->samples + start, n, -1);
       status = grow_block(g, level, id, depth, path);
+      break;
+    }
+    if (may_gram(g, n)) {
+      status = grow_gram(g, level, id, depth, path);
       break;
     }
     int const leaf = node_is_leaf(g, frame, id, g->samples + start, n, depth);

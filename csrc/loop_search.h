@@ -106,9 +106,97 @@ static int is_free_pair(const rpo_grower *g, int64_t node) {
 
 enum { BY_VALUE = -1 }; /* a best cut's `below` where values were compared, not codes */
 
-/* Extra-trees on sums: one pass over the codes, or over the values where they are at hand, one over the
- * rows, in which rows of the right side count nothing;
- * no list is made. */
+/* ---- Random cuts of dense features ----
+ *
+ * One pass over the codes, or over the values where they are at hand, marks the rows that go left. */
+
+typedef struct drawn_cut {
+  double threshold;
+  int32_t below; /* or BY_VALUE */
+} drawn_cut;
+
+static void take_cut(int32_t feature, const drawn_cut *cut, best_split *best) {
+  best->feature = feature;
+  best->threshold = cut->threshold;
+  best->below = cut->below;
+  best->above = -1;
+  best->side_left = 1;
+  best->missing_left = -1;
+}
+
+#define MARK_VALUES(type)                                                  \
+  do {                                                                     \
+    type *const own = (type *)(void *)g->keys2;                            \
+    const type *const values = (const type *)g->o.values + feature;        \
+    type least = (type)INFINITY, most = -(type)INFINITY;                   \
+    for (int64_t i = 0; i < node; i++) {                                   \
+      type const v = values[rows[i] * g->f->cols];                         \
+      own[i] = v;                                                          \
+      least = v < least ? v : least;                                       \
+      most = v > most ? v : most;                                          \
+    }                                                                      \
+    if (least == most) return 1;                                           \
+    double const u = rpo_hash_uniform(g->o.seed, path, (uint64_t)feature); \
+    type at = (type)((double)least + u * ((double)most - (double)least));  \
+    if (!(at < most)) at = least;                                          \
+    for (int64_t i = 0; i < node; i++) left[i] = own[i] <= at;             \
+    cut->threshold = (double)at;                                           \
+    cut->below = BY_VALUE;                                                 \
+    return 0;                                                              \
+  } while (0)
+
+#define RANGE(type)                                       \
+  do {                                                    \
+    const type *const code = (const type *)codes + first; \
+    for (int64_t i = 0; i < node; i++) {                  \
+      int32_t const c = (int32_t)code[rows[i] * step];    \
+      own[i] = c;                                         \
+      least = c < least ? c : least;                      \
+      most = c > most ? c : most;                         \
+    }                                                     \
+  } while (0)
+
+static int mark_codes(const rpo_grower *g, const int32_t *rows, int64_t node, int32_t feature,
+                      uint64_t path, uint8_t *left, drawn_cut *cut) {
+  const rpo_features *const f = g->f;
+  int const small = reads_rows(f, node);
+  const void *const codes = small ? f->row_codes : f->codes;
+  int64_t const first = small ? feature : (int64_t)feature * f->rows;
+  int64_t const step = small ? f->cols : 1;
+  int32_t *const own = (int32_t *)(void *)g->keys2;
+  int32_t least = INT32_MAX, most = -1;
+  if (f->width == 1) {
+    RANGE(uint8_t);
+  } else if (f->width == 2) {
+    RANGE(uint16_t);
+  } else {
+    RANGE(int32_t);
+  }
+  if (least == most) return 1;
+  cut->threshold = draw_cut(g, feature, least, most, path);
+  cut->below = code_below(g, feature, least, most, &cut->threshold);
+  for (int64_t i = 0; i < node; i++) left[i] = own[i] <= cut->below;
+  return 0;
+}
+
+/* Draws a cut and marks, by row of the node, who is left of it. Returns 1 when the feature is constant
+ * in the node. */
+static int mark_left(const rpo_grower *g, const int32_t *rows, int64_t node, int32_t feature,
+                     uint64_t path, uint8_t *left, drawn_cut *cut) {
+  if (g->o.values == NULL || !reads_rows(g->f, node)) {
+    return mark_codes(g, rows, node, feature, path, left, cut);
+  }
+  if (g->f->single) MARK_VALUES(float);
+  MARK_VALUES(double);
+}
+
+static int fewer_on_left(const uint8_t *left, int64_t node) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < node; i++) count += left[i];
+  return 2 * count <= node;
+}
+
+/* Of sums, rows of the right side count nothing, and no list is made. */
 ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,
                                 const int32_t *rows, const uint8_t *left, int64_t node) {
   side a;
@@ -124,85 +212,33 @@ ALWAYS_INLINE double score_left(int kind, rpo_grower *g, const rpo_frame *frame,
   return split_score(frame, &a.s);
 }
 
-static void try_left(rpo_grower *g, const rpo_frame *frame, const int32_t *rows,
-                     const uint8_t *left, int64_t node, int32_t feature, int32_t below, double cut,
-                     best_split *best) {
+/* Of labels and products, the side with fewer rows is listed. */
+static int try_fewer(rpo_grower *g, const rpo_frame *frame, const int32_t *rows,
+                     const uint8_t *left, int64_t node, int32_t feature, best_split *best) {
+  row_list l = new_list(g, feature, node, g->keys);
+  int const fewer = fewer_on_left(left, node);
+  for (int64_t i = 0; i < node; i++) {
+    l.keys[l.count] = make_key(0, rows[i]);
+    l.count += left[i] == fewer;
+  }
+  return try_side(g, frame, &l, l.keys, l.count, best);
+}
+
+static int try_random(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, int64_t node,
+                      int32_t feature, uint64_t path, best_split *best) {
+  uint8_t *const left = (uint8_t *)g->best_rows;
+  drawn_cut cut;
+  if (mark_left(g, rows, node, feature, path, left, &cut)) return 1;
+  if (!is_sums(g->kind)) {
+    if (try_fewer(g, frame, rows, left, node, feature, best)) take_cut(feature, &cut, best);
+    return 0;
+  }
   double score = -INFINITY;
   FOR_KIND(g, if (is_sums(kind)) score = score_left(kind, g, frame, rows, left, node))
-  if (!(score > best->score)) return;
+  if (!(score > best->score)) return 0;
   best->score = score;
-  best->feature = feature;
-  best->threshold = cut;
-  best->below = below;
-  best->above = -1;
-  best->side_left = 1;
-  best->missing_left = -1;
-}
-
-/* Small nodes of float32 values: nothing needs decoding. Returns 1 when the feature is constant. */
-static int try_random_values(rpo_grower *g, const rpo_frame *frame, const int32_t *rows,
-                             int64_t node, int32_t feature, uint64_t path, best_split *best) {
-  float *const own = (float *)(void *)g->keys2;
-  uint8_t *const left = (uint8_t *)(own + node);
-  const float *const values = g->o.values + feature;
-  float least = INFINITY, most = -INFINITY;
-  for (int64_t i = 0; i < node; i++) {
-    float const v = values[rows[i] * g->f->cols];
-    own[i] = v;
-    least = v < least ? v : least;
-    most = v > most ? v : most;
-  }
-  if (least == most) return 1;
-  double const u = rpo_hash_uniform(g->o.seed, path, (uint64_t)feature);
-  float cut = (float)((double)least + u * ((double)most - (double)least));
-  if (!(cut < most)) cut = least;
-  for (int64_t i = 0; i < node; i++) left[i] = own[i] <= cut;
-  try_left(g, frame, rows, left, node, feature, BY_VALUE, (double)cut, best);
+  take_cut(feature, &cut, best);
   return 0;
-}
-
-#define RANGE(type)                                       \
-  do {                                                    \
-    const type *const code = (const type *)codes + first; \
-    for (int64_t i = 0; i < node; i++) {                  \
-      int32_t const c = (int32_t)code[rows[i] * step];    \
-      own[i] = c;                                         \
-      least = c < least ? c : least;                      \
-      most = c > most ? c : most;                         \
-    }                                                     \
-  } while (0)
-
-static int try_random_codes(rpo_grower *g, const rpo_frame *frame, const int32_t *rows,
-                            int64_t node, int32_t feature, uint64_t path, best_split *best) {
-  const rpo_features *const f = g->f;
-  int const small = reads_rows(f, node);
-  const void *const codes = small ? f->row_codes : f->codes;
-  int64_t const first = small ? feature : (int64_t)feature * f->rows;
-  int64_t const step = small ? f->cols : 1;
-  int32_t *const own = (int32_t *)(void *)g->keys2;
-  uint8_t *const left = (uint8_t *)(own + node);
-  int32_t least = INT32_MAX, most = -1;
-  if (f->width == 1) {
-    RANGE(uint8_t);
-  } else if (f->width == 2) {
-    RANGE(uint16_t);
-  } else {
-    RANGE(int32_t);
-  }
-  if (least == most) return 1;
-  double cut = draw_cut(g, feature, least, most, path);
-  int32_t const below = code_below(g, feature, least, most, &cut);
-  for (int64_t i = 0; i < node; i++) left[i] = own[i] <= below;
-  try_left(g, frame, rows, left, node, feature, below, cut, best);
-  return 0;
-}
-
-static int try_random_sums(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, int64_t node,
-                           int32_t feature, uint64_t path, best_split *best) {
-  if (g->o.values != NULL && reads_rows(g->f, node)) {
-    return try_random_values(g, frame, rows, node, feature, path, best);
-  }
-  return try_random_codes(g, frame, rows, node, feature, path, best);
 }
 
 static int try_feature_of(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t node,
@@ -216,7 +252,7 @@ static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, i
                          uint64_t path, best_split *best) {
   drawer d = {rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, 0), 0, (int32_t)g->f->cols};
   int const pair = is_free_pair(g, node);
-  int const random_sums = g->o.random_cut && g->t->z != NULL && !g->f->has_missing;
+  int const is_random = g->o.random_cut && !g->f->has_missing;
   int64_t usable = 0;
   while (draw_more(g, &d, usable)) {
     int32_t const feature = draw_feature(g, &d);
@@ -227,8 +263,8 @@ static void search_dense(rpo_grower *g, rpo_frame *frame, const int32_t *rows, i
     }
     int constant;
     g->work += node;
-    if (random_sums) {
-      constant = try_random_sums(g, frame, rows, node, feature, path, best);
+    if (is_random) {
+      constant = try_random(g, frame, rows, node, feature, path, best);
     } else {
       constant = try_feature_of(g, frame, rows, node, feature, path, best);
     }
@@ -324,6 +360,7 @@ static void search_sparse(rpo_grower *g, rpo_frame *frame, int32_t start, int64_
 }
 
 #include "loop_counts.h"
+#include "loop_wide.h"
 
 static void search(rpo_grower *g, rpo_frame *frame, int32_t start, int64_t node, uint64_t path,
                    best_split *best) {
@@ -335,6 +372,8 @@ static void search(rpo_grower *g, rpo_frame *frame, int32_t start, int64_t node,
     search_sparse(g, frame, start, node, path, best);
   } else if (g->o.by_class && frame->square < 4294967296.0 && !is_free_pair(g, node)) {
     search_classes(g, frame, g->samples + start, node, path, best);
+  } else if (searches_wide(g, node) && !is_free_pair(g, node)) {
+    search_wide(g, frame, g->samples + start, node, path, best);
   } else {
     search_dense(g, frame, g->samples + start, node, path, best);
   }
@@ -384,8 +423,10 @@ static int32_t partition_dense(rpo_grower *g, int32_t start, int32_t end, const 
   int32_t const below = best->below;
   int32_t const joins = best->missing_left == 1 ? rpo_bins(f, best->feature) : -1;
   int32_t left = start, right = 0;
-  if (below == BY_VALUE) {
+  if (below == BY_VALUE && f->single) {
     DIVIDE(float, g->o.values, step, (double)v <= best->threshold);
+  } else if (below == BY_VALUE) {
+    DIVIDE(double, g->o.values, step, v <= best->threshold);
   } else if (f->width == 1) {
     DIVIDE(uint8_t, codes, step, v <= below || v == joins);
   } else if (f->width == 2) {

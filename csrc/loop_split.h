@@ -88,7 +88,7 @@ ALWAYS_INLINE int side_wins(int kind, rpo_grower *g, const rpo_frame *frame, con
 
 ALWAYS_INLINE void side_clear(int kind, rpo_grower *g, const uint64_t *keys, int64_t count,
                               int step) {
-  if (is_sums(kind)) return;
+  if (is_sums(kind) || kind == RPO_KIND_GRAM) return;
   if (8 * count > g->t->width) { /* as many entries as there are sums: wipe them all */
     size_t const bytes = kind == RPO_KIND_REAL ? sizeof *g->side : sizeof *g->side_whole;
     memset(kind == RPO_KIND_REAL ? (void *)g->side : (void *)g->side_whole, 0,

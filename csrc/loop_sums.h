@@ -56,6 +56,7 @@ static inline void add_scaled(double *restrict sum, double w, const double *rest
     case RPO_KIND_SUMS_4: { enum { kind = RPO_KIND_SUMS_4 }; call; break; }   \
     case RPO_KIND_SUMS_8: { enum { kind = RPO_KIND_SUMS_8 }; call; break; }   \
     case RPO_KIND_SUMS_16: { enum { kind = RPO_KIND_SUMS_16 }; call; break; } \
+    case RPO_KIND_GRAM: { enum { kind = RPO_KIND_GRAM }; call; break; }       \
     case RPO_KIND_CLASSES: { enum { kind = RPO_KIND_CLASSES }; call; break; } \
     case RPO_KIND_WHOLE: { enum { kind = RPO_KIND_WHOLE }; call; break; }     \
     case RPO_KIND_REAL: { enum { kind = RPO_KIND_REAL }; call; break; }       \
@@ -119,6 +120,14 @@ ALWAYS_INLINE void side_add_sums(int kind, const rpo_grower *g, double w, int32_
   add_scaled(a->sum, w, z, width_of(kind, g));
 }
 
+/* sum += w row, of as many columns as a small node has rows. */
+ALWAYS_INLINE void gram_add(double *restrict sum, double w, const double *restrict row,
+                            int64_t stride) {
+  for (int64_t c = 0; c < stride; c += 8) {
+    for (int i = 0; i < 8; i++) sum[c + i] += w * row[c + i];
+  }
+}
+
 ALWAYS_INLINE void side_begin(int kind, rpo_grower *g, side *a) {
   memset(&a->s, 0, sizeof a->s);
   a->square = a->dot = a->weight = 0;
@@ -133,6 +142,7 @@ ALWAYS_INLINE void side_begin(int kind, rpo_grower *g, side *a) {
   if (is_sums(kind)) {
     for (int64_t c = 0; c < width_of(kind, g); c++) a->sum[c] = 0.0;
   }
+  if (kind == RPO_KIND_GRAM) memset(a->sum, 0, (size_t)g->gram_stride * sizeof *a->sum);
 }
 
 ALWAYS_INLINE void side_add(int kind, const rpo_grower *g, const rpo_frame *frame, int32_t row,
@@ -143,6 +153,14 @@ ALWAYS_INLINE void side_add(int kind, const rpo_grower *g, const rpo_frame *fram
     double const w = g->weight[row];
     side_add_sums(kind, g, w, row, a);
     a->s.weight += w;
+  } else if (kind == RPO_KIND_GRAM) {
+    double const w = g->weight[row];
+    int32_t const i = g->position[row];
+    const double *const products = g->gram + i * g->gram_stride;
+    a->s.square += w * (2.0 * a->sum[i] + w * products[i]);
+    a->s.dot += w * g->gram_dot[i];
+    a->s.weight += w;
+    gram_add(a->sum, w, products, g->gram_stride);
   } else if (kind == RPO_KIND_CLASSES) {
     int64_t const w = g->whole_weight[row];
     int32_t const j = t->index[row];

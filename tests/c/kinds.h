@@ -4,7 +4,7 @@
 #include "problem.h"
 
 enum { X_LEVELS, X_REAL, X_SPARSE, X_BINARY, X_KINDS };
-enum { Y_FEW, Y_REAL, Y_LABELS, Y_SPARSE_REAL, Y_ONE_CLASS, Y_KINDS };
+enum { Y_FEW, Y_REAL, Y_WIDE, Y_LABELS, Y_SPARSE_REAL, Y_ONE_CLASS, Y_KINDS };
 
 static inline table random_x(dice *d, int kind, int64_t n, int64_t p, double missing) {
   switch (kind) {
@@ -20,6 +20,7 @@ static inline table random_y(dice *d, int kind, int64_t n) {
   switch (kind) {
     case Y_FEW: return table_random(d, n, 2, 4, 0.3, 0.0);
     case Y_REAL: return table_random(d, n, 9, 0, 0.0, 0.0);
+    case Y_WIDE: return table_random(d, n, 43, 0, 0.0, 0.0);
     case Y_LABELS: return table_binary(d, n, 24, 0.08);
     case Y_SPARSE_REAL: return table_random(d, n, 20, 0, 0.92, 0.0);
     default: {

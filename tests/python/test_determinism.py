@@ -25,6 +25,8 @@ X[rng.random(X.shape) < 0.02] = np.nan
 S = sparse.random_array((n, 80), density=0.1, rng=rng, format="csr")
 L = sparse.csr_array((rng.random((n, d)) < 0.03).astype(float))
 R = rng.normal(size=(n, 9)) + np.nan_to_num(X[:, :1])
+F = np.nan_to_num(X)
+W = F @ rng.normal(size=(p, 70)) + rng.normal(size=(n, 70))
 w = rng.random(n)
 c = rng.integers(0, 30, n)
 boosted = [
@@ -46,6 +48,9 @@ kinds = [
     (pyrpo.RandomForestRegressor, {"max_features": 0.3, "min_samples_leaf": 3}, X, R, w),
     (pyrpo.ExtraTreesRegressor, {"ccp_alpha": 0.01}, X, R, None),
     (pyrpo.ExtraTreesRegressor, {"projection": "gaussian", "n_components": 3}, S, R, w),
+    (pyrpo.RandomForestRegressor, {"max_features": 0.5}, F, W, w),
+    (pyrpo.ExtraTreesRegressor, {}, F, W, None),
+    (pyrpo.ExtraTreesClassifier, {"max_features": 3}, F.astype(float), c, None),
     *((pyrpo.GradientBoostingClassifier, o, A, L, v) for o, A, v in boosted),
     *((pyrpo.GradientBoostingRegressor, o, A, R, v) for o, A, v in boosted),
     (pyrpo.GradientBoostingRegressor, {"loss": "huber", "leaf": "mean"}, X, R, w),
