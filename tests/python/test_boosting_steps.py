@@ -470,6 +470,38 @@ def test_section_3_3_1(kind, rng):
     np.testing.assert_allclose(four, single, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "exponential"])
+def test_identical_labels(loss, rng):
+    """The same, of labels: the step of each output makes up for its share of the component."""
+    n, d = 300, 4
+    X = rng.normal(size=(n, 3))
+    y = (np.sin(X[:, 0]) + X[:, 1] ** 2 + rng.normal(size=n) / 2 > 1).astype(int)
+    Y = np.tile(y[:, None], d)
+    options = {
+        "n_estimators": 8,
+        "loss": loss,
+        "learning_rate": 0.3,
+        "leaf": "mean",
+        "subsample": 1.0,
+        "early_stopping": False,
+        "max_bins": None,
+        "l2": 0.0,
+        "max_depth": 2,
+        "random_state": 0,
+    }
+    one, *others = (
+        GradientBoostingClassifier(**options, **more).fit(X, Y).decision_function(X)
+        for more in (
+            {"strategy": "single_target"},
+            {"projection": None},
+            {"relabel": False},
+            {"relabel": True},
+        )
+    )
+    for scores in others:
+        np.testing.assert_allclose(scores, one, atol=2e-3)
+
+
 def test_single_target_is_each_output_alone(rng):
     X = rng.normal(size=(120, 4))
     Y = rng.normal(size=(120, 3)) + X[:, :3]
