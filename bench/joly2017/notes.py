@@ -76,8 +76,9 @@ DIFFERENCES = """- *Refit.* On the artificial problems with correlated outputs (
   round touches the labels that rows have. It costs 1.1 to 8 times a projected round, where the
   paper's Figure 6b has 7 times at q = 20 and more at q = 1. So a multiple of its time is less, and
   allows fewer rounds of the projected methods than in the paper. All boosting methods are far
-  below the paper on bibtex for that: 100 T is half a second there, almost every setting's best
-  round is the last one that the time allows (*Budgets*), and more time helps (*Other limits*).
+  below the paper on bibtex for that: 100 T is a few hundred rounds or fewer there, almost every
+  setting's best round is the last one that the time allows (*Budgets*), and more time helps (*Other
+  limits*): with 1000 T gbrt-relabel-rpo-gaussian is where the paper has it.
   With the logistic loss the line search takes half of a round, whatever the projection.
 - *Times* were measured on a machine that had other work, while pyrpo was being made faster; those
   of one data set are of one build."""
