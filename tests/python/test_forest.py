@@ -361,7 +361,8 @@ def test_weights_of_tables_are_those_of_rows(cls, kind, weighted):
     new, _ = data(50, seed=1)
     weight = np.random.default_rng(1).integers(0, 3, len(X)) / 2 if weighted else None
     options = {"n_estimators": 60, "max_leaf_nodes": 25, "weight": weight}
-    table, rows, _ = same_trees(cls, X, kind, **options)
+    # Several features find sides of few rows alike, and rounding would choose among them.
+    table, rows, _ = same_trees(cls, X, kind, min_samples_leaf=15, **options)
     assert rows._model.has_rows
     assert not table._model.has_rows
     np.testing.assert_array_equal(table.apply(new), rows.apply(new))
