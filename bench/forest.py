@@ -380,6 +380,8 @@ ROWS = [
     Row("yeast-et", "fit yeast, 14 outputs, extra-trees", ET, "yeast", fit("ET", repeats=7), 2),
     Row("wq-rf", "fit wq, 14 real outputs", RF, "wq", fit("RF", repeats=9), 3),
     Row("wq-et", "fit wq, 14 real outputs, extra-trees", ET, "wq", fit("ET", repeats=9), 2),
+    Row("reals-rf", "fit 4000 × 100 generated, 500 real outputs", RF, "reals", fit("RF", 3), 10),
+    Row("reals-et", "fit the same, extra-trees", ET, "reals", fit("ET", 5), 10),
     Row("aloi", "fit ALOI, 1000 classes", "scikit-learn RandomForestClassifier", "aloi",
         fit("RFC", 5), 50),
     Row("predict", "predict delicious's 3185 test rows", RF, "delicious", predict, 8),

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from bench.records import Progress, Records
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -124,12 +126,17 @@ def go(
     run: Callable[[], bool],
     write: Callable[[Records, Path], Any],
 ) -> None:
-    """Run, unless the page alone is wanted, as far as time allows; then write the page."""
+    """Run, unless the page alone is wanted, as far as time allows; then write the page.
+
+    Times are those of one thread, BLAS included.
+    """
     before = len(results.records)
     if not limits.page_only:
         try:
             results.note(limits.command)
-            if not run():
+            with threadpool_limits(1):
+                done = run()
+            if not done:
                 print("stopped, out of time: run again to go on")
         except KeyboardInterrupt:
             print("\nstopped: run again to go on")

@@ -19,6 +19,7 @@ FILES = {
     "wq": ("wq.arff.gz",),
     "aloi": ("aloi-train.vw.gz", "aloi-test.vw.gz"),
     "corel5k-like": (),
+    "reals": (),
 }
 
 
@@ -45,6 +46,12 @@ def read(name: str, folder: Path) -> Problem:
             5000, n_features=499, n_labels=374, cardinality=3.52, density=8.26 / 499, random_state=0
         )
         return Problem(data.X[:4500], data.Y[:4500], data.X[4500:], data.Y[4500:])
+    if name == "reals":
+        # Many real outputs of dense features: 500 bent combinations of 100, a third of them noise.
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(5000, 100)).astype(np.float32)
+        Y = np.tanh(X @ rng.normal(size=(100, 500)) / 10) + 0.4 * rng.normal(size=(5000, 500))
+        return Problem(X[:4000], Y[:4000], X[4000:], Y[4000:])
     if name == "aloi":
         train, test = (load_vw(folder / file, n_features=128) for file in FILES[name])
         return Problem(train.X.toarray(), train.y, test.X.toarray(), test.y)

@@ -77,6 +77,32 @@ static void count_passed(const double *x, int64_t n, const double *step, int64_t
   }
 }
 
+enum { KEEP_BLOCK = 32 }; /* scores that are looked at one by one if one is among the best so far */
+
+/* NaN is not below anything, and only finite numbers differ from themselves by zero. */
+#define DEFINE_KEEP(name, real, flag)                                                          \
+  static int name(const real *x, int64_t n, rpo_best *best) {                                  \
+    flag odd = 0;                                                                              \
+    for (int64_t from = 0; from < n; from += KEEP_BLOCK) {                                     \
+      int64_t const to = n - from < KEEP_BLOCK ? n : from + KEEP_BLOCK;                        \
+      int const full = best->kept == best->k;                                                  \
+      real const least = full ? (real)best->score[0] : 0;                                      \
+      flag above = 0;                                                                          \
+      for (int64_t j = from; j < to; j++) {                                                    \
+        above |= x[j] > least;                                                                 \
+        odd |= !(x[j] - x[j] == 0);                                                            \
+      }                                                                                        \
+      for (int64_t j = from; (!full || above) && j < to; j++) rpo_keep(best, (double)x[j], j); \
+    }                                                                                          \
+    return !odd;                                                                               \
+  }
+DEFINE_KEEP(keep_best_f64, double, int64_t)
+DEFINE_KEEP(keep_best_f32, float, int32_t)
+
+static int keep_best(int dtype, const void *score, int64_t n, rpo_best *best) {
+  return dtype == RPO_F32 ? keep_best_f32(score, n, best) : keep_best_f64(score, n, best);
+}
+
 #define REAL double
 #define INDEX int32_t
 #define TAG f64_i32
@@ -103,6 +129,21 @@ static void multiply(const rpo_product *p, int64_t from, int64_t to, int64_t wid
   }
 }
 
+#if defined(__GNUC__)
+#define FETCH(address, near) __builtin_prefetch((address), 0, near)
+#else
+#define FETCH(address, near) (void)(address)
+#endif
+
+#define REAL double
+#include "loop_tile.h"
+#define REAL float
+#include "loop_tile.h"
+
+static void tile(int dtype, int back, const void *entry, int64_t count, void *near, void *panel) {
+  (dtype == RPO_F64 ? tile_double : tile_float)(back, entry, count, near, panel);
+}
+
 #define NAME_(isa) rpo_kernels_##isa
 #define NAME(isa) NAME_(isa)
 #define TEXT_(isa) #isa
@@ -115,11 +156,14 @@ const rpo_kernels NAME(RPO_ISA) = {
     .grow = grow,
     .leaves = leaves_of_rows,
     .add_columns = add_columns,
+    .keep_best = keep_best,
     .count_passed = count_passed,
     .multiply = multiply,
+    .tile = tile,
     .hist_feature = hist_feature,
     .hist_rows = hist_rows,
     .hist_direct = hist_direct,
+    .hist_listed = hist_listed,
     .hist_cut = hist_cut,
     .loss = loss_rows,
     .loss_value = loss_value,

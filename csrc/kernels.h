@@ -7,6 +7,7 @@
 #include "loss.h"
 #include "model.h"
 #include "sparse.h"
+#include "topk.h"
 
 /* A block of X as walks read it: dense, or the bits of what is stored with the values behind them. */
 typedef struct rpo_rows {
@@ -45,6 +46,8 @@ typedef struct rpo_kernels {
   void (*add_columns)(const double *phi, int64_t stride, const int32_t *index, const double *y,
                       int64_t entries, double *z);
   /* By step, how many of n scores are at least as large. */
+  /* Keeps a row's n scores, of a type of rpo_dtype; false if one is not finite. */
+  int (*keep_best)(int dtype, const void *score, int64_t n, rpo_best *best);
   void (*count_passed)(const double *x, int64_t n, const double *step, int64_t steps,
                        int64_t *count);
   /* Histograms: what rows add to a dense feature's slots, to those of all sparse ones; the best cut of
@@ -54,6 +57,8 @@ typedef struct rpo_kernels {
   void (*hist_rows)(const rpo_hist *h, const int32_t *rows, int64_t n, double *sums);
   int (*hist_direct)(const rpo_hist *h, int64_t feature, const int32_t *rows, int64_t n,
                      const double *total, double *own, rpo_cut *cut);
+  int (*hist_listed)(const rpo_hist *h, int64_t feature, const double *total, double *own,
+                     rpo_cut *cut);
   int (*hist_cut)(const rpo_hist *h, int64_t feature, double *sums, const double *total,
                   double *own, rpo_cut *cut);
   /* Losses of rows of scores (loop_loss.h). */
@@ -65,6 +70,8 @@ typedef struct rpo_kernels {
   void (*sum_product)(float w, const float *g, const float *v, int64_t n, float *sum);
   /* The first columns of a product, as far as rows from .. to of the sparse matrix contribute. */
   void (*multiply)(const rpo_product *product, int64_t from, int64_t to, int64_t width);
+  /* One line of numbers a row: what entries add to a block's lines or, `back`, to the panel's. */
+  void (*tile)(int dtype, int back, const void *entry, int64_t count, void *block, void *panel);
 } rpo_kernels;
 
 const rpo_kernels *rpo_kernels_pick(void);

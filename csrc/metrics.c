@@ -8,7 +8,6 @@
 #include "kernels.h"
 #include "mem.h"
 #include "par.h"
-#include "topk.h"
 
 #define FEW_STEPS 64 /* up to here a pass over the scores for each few steps is cheapest */
 #define MOST_BUCKETS (1 << 20) /* four megabytes */
@@ -393,20 +392,48 @@ done:
 
 /* ---- The best k ---- */
 
+static int64_t count_equal(int dtype, const void *x, int64_t d, double value) {
+  int64_t count = 0;
+  if (dtype == RPO_F32) {
+    for (int64_t j = 0; j < d; j++) count += ((const float *)x)[j] == (float)value;
+  } else {
+    for (int64_t j = 0; j < d; j++) count += ((const double *)x)[j] == value;
+  }
+  return count;
+}
+
+static rpo_status topk_row(const ranking *r, int dtype, const void *x, int64_t i, rpo_error *err) {
+  int64_t const d = r->scores->cols;
+  rpo_best best = {r->k, 0, r->out + i * r->k, r->index + i * r->k};
+  if (!r->kernels->keep_best(dtype, x, d, &best)) {
+    int64_t j = 0;
+    while (isfinite(rpo_value_at(x, dtype, j))) j++;
+    return rpo_fail(err, RPO_EINVAL, "scores must be finite, found %g", rpo_value_at(x, dtype, j));
+  }
+  rpo_sort_best(&best);
+  if (r->ties != NULL) r->ties[i] = count_equal(dtype, x, d, best.score[r->k - 1]);
+  return RPO_OK;
+}
+
+/* Rows of next numbers are read where they lie, whatever their type. */
 static rpo_status topk_block(void *context, int64_t task, int thread, rpo_job *job,
                              rpo_error *err) {
   const ranking *const r = context;
-  int64_t first, rows, stride;
+  const rpo_matrix *const a = r->scores;
+  int64_t first = task * r->block, rows, stride;
   const double *x;
   (void)job;
+  if (a->col_stride == 1) {
+    int64_t const end = first + r->block < a->rows ? first + r->block : a->rows;
+    int64_t const bytes = a->row_stride * (a->dtype == RPO_F32 ? 4 : 8);
+    for (int64_t i = first; i < end; i++) {
+      RPO_TRY(topk_row(r, a->dtype, (const char *)a->data + i * bytes, i, err));
+    }
+    return RPO_OK;
+  }
   RPO_TRY(load_block(r, task, thread, &first, &rows, &x, &stride, err));
-  for (int64_t i = first; i < first + rows; i++, x += stride) {
-    rpo_best best = {r->k, 0, r->out + i * r->k, r->index + i * r->k};
-    for (int64_t j = 0; j < r->scores->cols; j++) rpo_keep(&best, x[j], j);
-    rpo_sort_best(&best);
-    if (r->ties == NULL) continue;
-    r->ties[i] = 0;
-    for (int64_t j = 0; j < r->scores->cols; j++) r->ties[i] += x[j] == best.score[r->k - 1];
+  for (int64_t i = 0; i < rows; i++) {
+    RPO_TRY(topk_row(r, RPO_F64, x + i * stride, first + i, err));
   }
   return RPO_OK;
 }

@@ -1,6 +1,7 @@
 /* Products of a CSR matrix and a dense one, without a transposed copy. Rows of A B are shared out
  * among the threads; of A'B and A'A B it is columns, each thread walking all of A for its own: either
- * way a number of the result is summed by one thread, in the order of A's entries. */
+ * way a number of the result is summed by one thread, in the order of A's entries. Where the dense side
+ * is larger than the caches, tiles.c does it, with the same bits. */
 #include "sparse.h"
 
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "kernels.h"
 #include "mem.h"
 #include "par.h"
+#include "tiles.h"
 
 enum {
   LINE_BYTES = 64,
@@ -202,6 +204,7 @@ static rpo_status multiply(int kind, const rpo_matrix *A, const double *weight, 
   s.p.b_stride = B->row_stride;
   s.p.out = out;
   s.p.out_stride = B->cols;
+  if (rpo_tiles_pay(&s.p, s.width, control)) return rpo_tiles_multiply(&s.p, s.width, control, err);
   plan(&s, control);
   int const shared = kind == RPO_TIMES && s.panels == 1;
   if (s.own_bytes > 0) {

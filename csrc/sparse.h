@@ -21,4 +21,16 @@ typedef struct rpo_product {
   int beside;    /* each row of out lies right behind that of b */
   int64_t ahead; /* entries by which rows of b or out are fetched before their turn; 0: not */
 } rpo_product;
+
+/* An entry of a block of rows: see tiles.c. */
+typedef struct rpo_entry_double {
+  int32_t row, column; /* of the block, of the matrix */
+  double value;
+} rpo_entry_double;
+typedef struct rpo_entry_float {
+  int32_t row, column;
+  float value;
+} rpo_entry_float;
+
+enum { RPO_TILE_AHEAD = 64 }; /* entries that are readable behind the last */
 #endif

@@ -32,7 +32,7 @@ class Fitted(MultiOutputMixin, BaseEstimator):
 
     def _forget(self) -> dict[str, Any]:
         """Drop and return what an earlier fit left."""
-        hidden = ("_model", "_tree", "_lost")
+        hidden = ("_model", "_tree", "_indicator", "_lost")
         names = [n for n in vars(self) if n in hidden or (n[-1] == "_" and n[0] != "_")]
         return {name: self.__dict__.pop(name) for name in names}
 

@@ -22,6 +22,7 @@ from pyrpo._inputs import (
 )
 from pyrpo._keeping import SavesArrays
 from pyrpo._least_squares import Ridge
+from pyrpo._options import label_threshold
 from pyrpo.decoder import LogisticDecoder, blocks, top_of_blocks
 from pyrpo.embedding import Rembrandt
 from pyrpo.feature_map import RandomFourierFeatures
@@ -59,8 +60,8 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
         The decoder is fitted on codes predicted for rows that the regressor has not seen; for
         regressors that repeat their training rows, as forests do. None: on those of the training
         rows.
-    threshold : float, default=0.5
-        Labels are predicted where their probability (linear: score) exceeds it.
+    threshold : float or array of shape (n_labels,), default=0.5
+        Labels are predicted where their probability (linear: score) exceeds it, from 0 to 1.
     random_state : int, RandomState instance or None, default=None
         For the parts whose own is None.
     n_jobs : int or None, default=None
@@ -146,6 +147,7 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
         if weight is not None:
             rows = np.flatnonzero(weight := weight.ravel())
             X, Y, weight = X[rows], Y[rows], weight[rows]
+        label_threshold(self.threshold, Y.shape[1])
         Y = Y.astype(X.dtype)
         rng = check_random_state(self.random_state)
         decoder = self._decoder(rng)
@@ -306,8 +308,9 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,) or, of int64, (n_samples, n_labels)
         """
         if self._is_indicator():
-            return (self.predict_proba(X) > self.threshold).astype(np.int64)
-        return self.predict_topk(X, 1)[0][:, 0]
+            threshold = label_threshold(self.threshold, len(self.classes_))
+            return (self.predict_proba(X) > threshold).astype(np.int64)
+        return self._best(X, 1, "best")[0][:, 0]
 
     def _is_indicator(self) -> bool:
         check_is_fitted(self)
@@ -330,6 +333,10 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
             Columns of the indicator, or classes.
         p : ndarray of shape (n_samples, k)
         """
+        return self._best(X, k, "predict_topk")
+
+    def _best(self, X, k: int, how: str):
+        """The k best and what the decoder's method `how` says of them."""
         check_is_fitted(self)
         codes = self._codes(self._read_X(X, reset=False))
         if self.decoder_ is None:
@@ -338,19 +345,18 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
                 len(codes),
                 len(self.classes_),
                 k,
-                lambda scores, best: best,
                 self.n_jobs,
             )
         else:
-            index, p = self._decode_topk(codes, k)
+            index, p = self._decode_best(codes, k, getattr(self.decoder_, how))
         return (index if self._indicator else self.classes_[index]), p
 
-    def _decode_topk(self, codes: np.ndarray, k: int):
+    def _decode_best(self, codes: np.ndarray, k: int, decode: Any):
         """In blocks, since a feature map widens the codes."""
         if self.feature_map_ is None:
-            return self.decoder_.predict_topk(codes, k, self.n_jobs)
+            return decode(codes, k, self.n_jobs)
         parts = [
-            self.decoder_.predict_topk(self.feature_map_.transform(codes[rows]), k, self.n_jobs)
+            decode(self.feature_map_.transform(codes[rows]), k, self.n_jobs)
             for rows in blocks(len(codes), self.feature_map_.frequencies_.shape[1])
         ]
         return tuple(np.concatenate(each) for each in zip(*parts, strict=True))

@@ -65,6 +65,8 @@ def make_multilabel(
         raise ValueError(f"cardinality must be between 1 and {n_labels}, got {cardinality}")
     if not 0 < density < 1:
         raise ValueError(f"density must be between 0 and 1, both excluded, got {density}")
+    if not exponent >= 0:
+        raise ValueError(f"exponent must not be negative, got {exponent}")
     rng = check_random_state(random_state)
     Y = _draw_labels(rng, n_samples, n_labels, cardinality, exponent)
     X = _draw_words(rng, Y, n_features, density)

@@ -23,21 +23,28 @@ typedef struct sums {
 static int64_t result_rows(const sums *s) { return s->kind == TIMES ? s->n : s->p; }
 static int64_t b_rows(const sums *s) { return s->kind == TRANSPOSED ? s->n : s->p; }
 
-static sums sums_new(dice *d, int kind, int single, int far, int ones, int64_t n, int64_t p,
-                     int64_t width) {
+static int by_size(const void *a, const void *b) {
+  int64_t const x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Up to `most` entries a row, indices in any order or, `sorted`, ascending. */
+static sums sums_of(dice *d, int kind, int single, int far, int ones, int64_t n, int64_t p,
+                    int64_t width, int64_t most_entries, int sorted) {
   sums s;
   memset(&s, 0, sizeof s);
   s.kind = kind, s.single = single, s.far = far, s.ones = ones;
   s.n = n, s.p = p, s.width = width;
   s.stride = width + dice_below(d, 4);
-  int64_t const most = n * 12;
+  int64_t const most = n * most_entries;
   s.start = mini_room(n + 1, 8), s.index = mini_room(most, 8), s.value = mini_room(most, 8);
   s.start32 = mini_room(n + 1, 4), s.index32 = mini_room(most, 4), s.value32 = mini_room(most, 4);
-  for (int64_t i = 0; i < n; i++) { /* empty rows, and indices that occur twice or out of order */
-    int64_t const count = dice_below(d, 3) == 0 ? 0 : dice_below(d, 12);
+  for (int64_t i = 0; i < n; i++) { /* empty rows, and indices that occur twice */
+    int64_t const count = dice_below(d, 3) == 0 ? 0 : dice_below(d, most_entries);
     s.start[i + 1] = s.start[i] + count;
+    for (int64_t e = s.start[i]; e < s.start[i + 1]; e++) s.index[e] = dice_below(d, p);
+    if (sorted) qsort(s.index + s.start[i], (size_t)count, sizeof *s.index, by_size);
     for (int64_t e = s.start[i]; e < s.start[i + 1]; e++) {
-      s.index[e] = dice_below(d, p);
       s.index32[e] = (int32_t)s.index[e];
       s.value32[e] = ones ? 1.0f : (float)dice_real(d) - 0.5f;
       s.value[e] = (double)s.value32[e];
@@ -67,6 +74,11 @@ static sums sums_new(dice *d, int kind, int single, int far, int ones, int64_t n
   s.B = B;
   if (ones) s.A.data = NULL;
   return s;
+}
+
+static sums sums_new(dice *d, int kind, int single, int far, int ones, int64_t n, int64_t p,
+                     int64_t width) {
+  return sums_of(d, kind, single, far, ones, n, p, width, 12, 0);
 }
 
 static void sums_free(sums *s) {
@@ -130,7 +142,7 @@ static void products_are_the_definition(void) {
 }
 
 /* Dense sides beyond the near cache, where rows are fetched early, and beyond all caches: those go by
- * narrow panels. */
+ * narrow panels, rows not being in order. */
 static void large_products(void) {
   dice d = {2};
   for (int kind = 0; kind < KINDS; kind++) {
@@ -143,6 +155,30 @@ static void large_products(void) {
         sums_free(&s);
       }
     }
+  }
+}
+
+/* Rows in order and a dense side beyond all caches: entries go by tiles of columns. */
+static void tiled_products(void) {
+  dice d = {4};
+  for (int number = 0; number < KINDS * 2; number++) {
+    int const kind = number % KINDS, single = number / KINDS, far = number % 2;
+    sums s = sums_of(&d, kind, single, far, number % 2, 40000, 20000, single ? 131 : 61, 12, 1);
+    mini_context("kind %d, tiles, %d%d", kind, single, far);
+    check_product(&s, number % 2 ? NULL : s.weight, 1 + number / 2);
+    sums_free(&s);
+  }
+}
+
+/* More entries than fit the dense side's room: some blocks of rows after the others. */
+static void tiles_in_parts(void) {
+  dice d = {5};
+  for (int kind = 0; kind < KINDS; kind++) {
+    sums s = sums_of(&d, kind, 1, 0, 0, 65000, 33000, 52, 40, 1);
+    mini_context("kind %d, tiles in parts", kind);
+    CHECK(s.start[s.n] * 12 > s.p * 4 * 64);
+    check_product(&s, s.weight, 2);
+    sums_free(&s);
   }
 }
 
@@ -221,6 +257,8 @@ static void cancelling(void) {
 int main(void) {
   RUN(products_are_the_definition);
   RUN(large_products);
+  RUN(tiled_products);
+  RUN(tiles_in_parts);
   RUN(bad_input);
   RUN(cancelling);
   return mini_done("sparse");

@@ -360,7 +360,11 @@ def test_sparse_and_dense_agree(model):
 
 @pytest.mark.parametrize("model", ALL, ids=str)
 @pytest.mark.parametrize(
-    "odd", ["constant", "empty", "duplicate", "all empty", "one sample", "few samples", "one label"]
+    "odd",
+    [
+        *("constant", "empty", "duplicate", "rank one", "all empty"),
+        *("one sample", "few samples", "one label", "singular X"),
+    ],
 )
 def test_odd_labels(model, odd):
     X, Y = problem()
@@ -371,6 +375,10 @@ def test_odd_labels(model, odd):
         Y[:, 2] = 0
     elif odd == "duplicate":
         Y[:, 2:5] = Y[:, :3]
+    elif odd == "rank one":
+        Y[:] = Y[:, :1]
+    elif odd == "singular X":
+        X[:, 1], X[:, 2], X[:, 3] = X[:, 0], 0.0, 1.0
     elif odd == "all empty":
         Y[:] = 0
     elif odd == "one sample":

@@ -103,6 +103,24 @@ def test_topk_of_decoders(loss):
             model.predict_topk(X, k)
 
 
+@pytest.mark.parametrize("loss", ["softmax", "logistic"])
+def test_topk_by_blocks_of_rows_and_labels(loss, monkeypatch):
+    X, y = classes(c=30)
+    model = LogisticDecoder(loss, random_state=0, max_epochs=2).fit(X, np.eye(30)[y])
+    model.coef_[:, 17] = model.coef_[:, 3]  # these two tie, in different blocks
+    model.intercept_[17] = model.intercept_[3]
+    whole = [model.predict_topk(X, k) for k in (1, 4, 30)]
+    scores = model.best(X, 4)
+    monkeypatch.setattr("pyrpo.decoder._ROWS", 70)
+    monkeypatch.setattr("pyrpo.decoder._SCORES", 70 * 8)
+    for k, (labels, p) in zip((1, 4, 30), whole, strict=True):
+        found = model.predict_topk(X, k)
+        np.testing.assert_array_equal(found[0], labels)
+        np.testing.assert_allclose(found[1], p, rtol=2e-5)
+    np.testing.assert_array_equal(scores[0], whole[1][0])
+    np.testing.assert_allclose(model.best(X, 4)[1], scores[1], rtol=2e-5, atol=1e-6)
+
+
 def test_early_stopping_keeps_the_best():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(400, 30)), np.eye(10)[rng.integers(0, 10, 400)]  # nothing to learn
@@ -281,6 +299,10 @@ def test_wrong_parts(texts):
         ({"embedding": PLST}, TypeError, "embedding must be"),
         ({"feature_map": 3}, TypeError, "feature_map must be"),
         ({"feature_map": "cubic"}, ValueError, "kernel must be"),
+        ({"threshold": "half"}, ValueError, "threshold must be a number or an array"),
+        ({"threshold": 1.5}, ValueError, r"threshold must be a number in \[0, 1\]"),
+        ({"threshold": np.nan}, ValueError, r"threshold must be a number in \[0, 1\]"),
+        ({"threshold": [0.5, 0.5]}, ValueError, "or 60 of them"),
     ]:
         with pytest.raises(kind, match=message):
             LabelEmbeddingClassifier(**options).fit(X, Y)
@@ -290,6 +312,52 @@ def test_wrong_parts(texts):
         LabelEmbeddingClassifier().fit(X, missing)
 
 
+def test_thresholds_by_label(texts, tmp_path):
+    X, Y, X_test, _ = texts
+    threshold = np.linspace(0, 1, Y.shape[1])
+    model = LabelEmbeddingClassifier(PLST(8), threshold=threshold, random_state=0).fit(X, Y)
+    expected = model.predict_proba(X_test) > threshold
+    np.testing.assert_array_equal(model.predict(X_test), expected)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(pyrpo.load(tmp_path / "model").predict(X_test), expected)
+
+
+@pytest.mark.parametrize("decoder", ["linear", "logistic"])
+@pytest.mark.parametrize(
+    "odd", ["constant", "empty", "duplicate", "one label", "few samples", "rank one", "singular X"]
+)
+def test_odd_problems(odd, decoder):
+    rng = np.random.default_rng(0)
+    X, Y, k = rng.normal(size=(60, 7)), (rng.random((60, 9)) < 0.4).astype(int), 5
+    if odd == "constant":
+        Y[:, 2] = 1
+    elif odd == "empty":
+        Y[:, 2] = 0
+    elif odd == "duplicate":
+        Y[:, 3:6] = Y[:, :3]
+    elif odd == "one label":
+        Y, k = sparse.csr_array(Y[:, :1]), 1  # an array would be classes
+    elif odd == "few samples":
+        X, Y = X[:3], Y[:3]
+    elif odd == "rank one":
+        Y[:] = Y[:, :1]
+    else:
+        X[:, 1], X[:, 2], X[:, 3] = X[:, 0], 0.0, 1.0
+    for embedding in (Rembrandt(k, ridge=0.0), PLST(k), CPLST(k)):
+        model = LabelEmbeddingClassifier(embedding, ridge=0.0, decoder=decoder, random_state=0).fit(
+            X, Y
+        )
+        p, (labels, best) = model.predict_proba(X), model.predict_topk(X, 1)
+        assert ((p >= 0) & (p <= 1)).all()
+        if decoder == "logistic":
+            np.testing.assert_allclose(best[:, 0], p.max(axis=1), atol=1e-6)
+        assert labels.shape == (len(X), 1)
+        if odd == "constant":
+            assert (p[:, 2] > 0.5).all()
+        elif odd == "empty":
+            assert (p[:, 2] < 0.5).all()
+
+
 def test_rows_without_weight_do_not_matter(texts):
     X, Y, X_test, _ = texts
     weight = (np.arange(X.shape[0]) % 3 > 0).astype(float)
@@ -297,6 +365,13 @@ def test_rows_without_weight_do_not_matter(texts):
     a = LabelEmbeddingClassifier(Rembrandt(8), random_state=0).fit(X, Y, sample_weight=weight)
     b = LabelEmbeddingClassifier(Rembrandt(8), random_state=0).fit(X[kept], Y[kept])
     np.testing.assert_allclose(a.predict_proba(X_test), b.predict_proba(X_test), atol=1e-3)
+
+
+def test_features_that_never_occur():
+    """Only the labels' shares are left to learn."""
+    Y = sparse.csr_array((np.arange(60)[:, None] % 4 == np.arange(4)).astype(float))
+    model = LabelEmbeddingClassifier(random_state=0).fit(sparse.csr_array((60, 5)), Y)
+    np.testing.assert_allclose(model.predict_proba(sparse.csr_array((2, 5))), 0.25, atol=0.05)
 
 
 @pytest.mark.slow

@@ -121,11 +121,16 @@ def test_the_largest_index_type_is_kept(rng):
     np.testing.assert_array_equal(product(A, Z), few)
 
 
+@pytest.mark.parametrize("in_order", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_far_dense_sides_go_by_panels(rng, dtype):
-    """140 000 rows of B, more than caches hold: panels of one line, the last one not full."""
+def test_far_dense_sides_go_by_panels(rng, dtype, in_order):
+    """140 000 rows of B, more than caches hold: panels of one line, the last one not full.
+
+    Where columns ascend in a row, and threads are few, entries go by tiles: with the same bits.
+    """
     n, p, entries = 2500, 140_000, 240
-    columns = rng.integers(p, size=n * entries, dtype=np.int32)
+    columns = rng.integers(p, size=(n, entries), dtype=np.int32)
+    columns = (np.sort(columns, axis=1) if in_order else columns).ravel()
     values, starts = rng.normal(size=n * entries).astype(dtype), np.arange(n + 1) * entries
     A = sparse.csr_array((values, columns, starts.astype(np.int32)), shape=(n, p))
     Z, w = rng.normal(size=(p, 41 if dtype == np.float64 else 85)).astype(dtype), rng.random(n)
