@@ -18,7 +18,6 @@ static inline rpo_status rpo_fail_memory(rpo_error *err, const char *what) {
   return rpo_fail(err, RPO_ENOMEM, "out of memory for %s", what);
 }
 
-
 #define RPO_TRY(call)                                    \
   do {                                                   \
     rpo_status const rpo_try_status = (call);            \
