@@ -285,7 +285,7 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
     RPO_TRY(rpo_values_check(m, s->pick, found, err));
     memset(sum, 0, (size_t)m->columns * sizeof *sum);
     rpo_add_values(m, s->pick, s->share, found, sum);
-    if (taken > 0.0) take_away(held, first + i, taken, sum);
+    if (held != NULL && taken > 0.0) take_away(held, first + i, taken, sum);
     if (r->counts != NULL) r->counts[first + i] = count;
     if (count > 0) {
       rpo_finish_row(m, sum, count, out);

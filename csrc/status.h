@@ -18,8 +18,6 @@ static inline rpo_status rpo_fail_memory(rpo_error *err, const char *what) {
   return rpo_fail(err, RPO_ENOMEM, "out of memory for %s", what);
 }
 
-void rpo_error_clear(rpo_error *err);
-
 #define RPO_TRY(call)                                    \
   do {                                                   \
     rpo_status const rpo_try_status = (call);            \
