@@ -30,7 +30,7 @@ help:
 	@echo "make check       linters, formatters, C tests under the address and UB sanitizers"
 	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang, for races,"
 	@echo "                 big-endian and of 32 bits; eight threads for ten minutes; static analysis"
-	@echo "make fuzz        libFuzzer (clang) on the model reader and the C interface (RUNS=100000)"
+	@echo "make fuzz        libFuzzer (clang): models, text for rpo-predict, the C interface (RUNS=100000)"
 	@echo "make fuzz-text   atheris on the readers of text files (RUNS=100000)"
 	@echo "make coverage    lines and branches of csrc that the C tests reach"
 	@echo "make format      rewrite the sources as 'make check' wants them"
@@ -181,14 +181,11 @@ long-analysis:
 	else echo "clang-tidy is not installed: left out"; fi
 
 coverage: $(STAMP)/build-tools
-	$(PIP) install -q gcovr
 	[ -f build/coverage/build.ninja ] || meson setup build/coverage -Db_coverage=true -Dbuildtype=debug
-	meson test -C build/coverage -t 5 --no-suite time
-	RPO_ISA=baseline meson test -C build/coverage -t 5 --no-suite time
-	RPO_ISA=avx2 meson test -C build/coverage -t 5 --no-suite time
-	gcovr -r . --object-directory build/coverage -f csrc/ --exclude-unreachable-branches \
-	  --exclude-throw-branches --merge-mode-functions=merge-use-line-min \
-	  --gcov-ignore-parse-errors=suspicious_hits.warn_once_per_file --txt - $(ARGS)
+	meson compile -C build/coverage
+	find build/coverage -name '*.gcda' -delete
+	meson test -C build/coverage -t 20 --no-suite time
+	$(PYTHON) tests/coverage.py build/coverage $(ARGS)
 
 RUNS ?= 100000
 
@@ -197,11 +194,12 @@ fuzz: $(STAMP)/build-tools
 	  { [ -f build/fuzz/build.ninja ] || CC=clang CXX=clang++ meson setup build/fuzz -Dfuzz=true \
 	    -Dopenmp=disabled -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false; } && \
 	  meson compile -C build/fuzz && \
-	  mkdir -p build/fuzz/seeds build/fuzz/model build/fuzz/api && \
+	  mkdir -p build/fuzz/seeds build/fuzz/model build/fuzz/api build/fuzz/lines && \
 	  build/fuzz/tests/fuzz/seeds build/fuzz/seeds && \
 	  export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=64 && \
 	  cd build/fuzz && \
 	  tests/fuzz/fuzz_model -runs=$(RUNS) -max_len=4096 model $(CURDIR)/tests/fuzz/corpus/model seeds && \
+	  tests/fuzz/fuzz_lines -runs=$(RUNS) -max_len=200 lines $(CURDIR)/tests/fuzz/corpus/lines && \
 	  tests/fuzz/fuzz_api -runs=$(RUNS) -max_len=400 api $(CURDIR)/tests/fuzz/corpus/api; \
 	else echo "clang is not installed: left out"; fi
 

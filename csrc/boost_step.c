@@ -9,7 +9,8 @@
 #include "vmath.h"
 
 #define TRIES 24
-#define FLAT 1e-4 /* of the slope at first: a hundred-millionth of what a parabola gains is left */
+#define FLAT \
+  1e-4 /* of the slope at first, or of the step: a hundred-millionth of a parabola's gain is left */
 #define FARTHEST \
   30.0 /* scores change by no more: where both derivatives vanish, nothing is gained */
 
@@ -26,7 +27,7 @@ static void start_line(line *l, double slope, double curvature, double reach) {
   memset(l, 0, sizeof *l);
   l->slope = slope;
   l->high = INFINITY;
-  l->far = reach > 0.0 ? FARTHEST / reach : 0.0;
+  l->far = reach > 1e-30 ? FARTHEST / reach : 0.0;
   l->done = !(slope > 0.0) || !(l->far > 0.0);
   if (l->done) return;
   l->at = curvature > 0.0 ? slope / curvature : 1.0;
@@ -46,7 +47,7 @@ static void go_on(line *l, double slope, double curvature) {
   } else {
     l->high = l->at;
   }
-  if (l->low >= l->far || (isfinite(l->high) && l->high - l->low <= 1e-6 * l->high)) {
+  if (l->low >= l->far || (isfinite(l->high) && l->high - l->low <= FLAT * l->high)) {
     l->done = 1;
     return;
   }
@@ -257,18 +258,122 @@ static void start_lines(const rpo_boost *b, const sums *s, const double *reach, 
   }
 }
 
+/* ---- Where a logistic search begins: as if all rows of a leaf had the same score ----
+ *
+ * Labels are few and curvatures small where a leaf wants large steps: Newton's from zero are far off. */
+
+#define GUESS_TRIES 12
+
+typedef struct guess {
+  float *base;   /* leaves x stride: scores whose probabilities are the means of the rows' */
+  double *told;  /* d: sum over leaves of v times the weight of rows with the label */
+  double *count; /* d: that weight in a leaf; then slopes */
+  double *bend;  /* d */
+  line *line;    /* d */
+} guess;
+
+static void read_leaf(const rpo_boost *b, const rpo_tree *tree, int64_t leaf, int64_t first,
+                      int64_t end, guess *a) {
+  const float *const v = b->table + leaf * b->stride;
+  double const weight = tree->leaf_weight[leaf];
+  memset(a->count, 0, (size_t)b->d * sizeof *a->count);
+  for (int32_t i = tree->leaf_start[leaf]; i < tree->leaf_start[leaf + 1]; i++) {
+    int32_t const row = tree->rows[i];
+    for (int64_t e = b->y_start[row]; e < b->y_start[row + 1]; e++) {
+      a->count[b->y_index[e]] += b->weight[row];
+    }
+  }
+  rpo_boost_add_chunks(b, RPO_SUM_NEWTON, 0, first, end, a->bend);
+  for (int64_t j = 0; j < b->d; j++) {
+    double const yes = (a->count[j] - a->bend[j]) / weight; /* the mean probability, and the rest */
+    double const no = (weight - a->count[j] + a->bend[j]) / weight;
+    double const odds = (yes > 1e-30 ? yes : 1e-30) / (no > 1e-30 ? no : 1e-30);
+    a->base[leaf * b->stride + j] = (float)rpo_log(odds);
+    a->told[j] += (double)v[j] * a->count[j];
+  }
+}
+
+static void read_leaves(const rpo_boost *b, const rpo_tree *tree, guess *a) {
+  int64_t first = 0;
+  for (int64_t l = 0; l < tree->n_leaves; l++) {
+    int64_t end = first;
+    while (end < b->n_chunks && b->chunk[end].leaf == l) end++;
+    read_leaf(b, tree, l, first, end, a);
+    first = end;
+  }
+}
+
+static void try_guess(const rpo_boost *b, const rpo_tree *tree, const double *sign, guess *a) {
+  float *const f = rpo_boost_rows(b, 0, RPO_ROW_SCORE);
+  float *const zero = rpo_boost_rows(b, 0, RPO_ROW_Y);
+  float *const step = rpo_boost_rows(b, 0, RPO_ROW_MOVE);
+  float *const g = rpo_boost_rows(b, 0, RPO_ROW_GRADIENT);
+  float *const h = rpo_boost_rows(b, 0, RPO_ROW_CURVATURE);
+  for (int64_t j = 0; j < b->d; j++) {
+    step[j] = (float)(sign[j] * a->line[j].at);
+    a->count[j] = a->told[j];
+    a->bend[j] = 0.0;
+  }
+  for (int64_t l = 0; l < tree->n_leaves; l++) {
+    const float *const v = b->table + l * b->stride, *const base = a->base + l * b->stride;
+    double const weight = tree->leaf_weight[l];
+    for (int64_t j = 0; j < b->d; j++) f[j] = base[j] + step[j] * v[j];
+    b->kernels->loss(b->loss, 1, b->d, b->stride, f, zero, NULL, g, h);
+    for (int64_t j = 0; j < b->d; j++) {
+      double const along = weight * (double)v[j];
+      a->count[j] += along * (double)g[j];
+      a->bend[j] += along * (double)v[j] * (double)h[j];
+    }
+  }
+  for (int64_t j = 0; j < b->d; j++) go_on(&a->line[j], sign[j] * a->count[j], a->bend[j]);
+}
+
+/* Moves the first tries; b->partial has the sums of leaves. */
+static rpo_status guess_steps(rpo_boost *b, const rpo_tree *tree, const double *sign, line *lines,
+                              rpo_error *err) {
+  rpo_status status = RPO_OK;
+  guess a = {rpo_new(tree->n_leaves * b->stride, 4), rpo_new_zero(3 * b->d, 8), NULL, NULL,
+             rpo_new(b->d, (int64_t)sizeof *lines)};
+  if (a.base != NULL && a.told != NULL && a.line != NULL) {
+    a.count = a.told + b->d;
+    a.bend = a.count + b->d;
+    memcpy(a.line, lines, (size_t)b->d * sizeof *lines);
+    read_leaves(b, tree, &a);
+    int64_t open = 1;
+    for (int i = 0; i < GUESS_TRIES && open > 0; i++) {
+      try_guess(b, tree, sign, &a);
+      open = 0;
+      for (int64_t j = 0; j < b->d; j++) open += !a.line[j].done;
+    }
+    for (int64_t j = 0; j < b->d; j++) {
+      double const at = a.line[j].done ? a.line[j].low : a.line[j].at;
+      if (!lines[j].done && at > 0.0) lines[j].at = at;
+    }
+  } else {
+    status = rpo_fail_memory(err, "the step");
+  }
+  rpo_delete(a.base);
+  rpo_delete(a.told);
+  rpo_delete(a.line);
+  return status;
+}
+
+/* Where leaves have many rows: of few, a pass is as quick. */
+static int may_guess(const rpo_boost *b, const rpo_tree *tree) {
+  return b->loss == RPO_LOSS_LOGISTIC && b->leaf == RPO_LEAF_MEAN && b->entry_weight == NULL &&
+         tree->leaf_weight != NULL && 16 * tree->n_leaves <= tree->leaf_start[tree->n_leaves];
+}
+
 static rpo_status search_lines(rpo_boost *b, const rpo_tree *tree, int known, line *lines,
                                double *sign, sums *s, double *reach, rest *r, float *step,
                                const rpo_control *control, rpo_error *err) {
   int64_t const n = b->loss == RPO_LOSS_SOFTMAX ? 1 : b->d;
   memset(step, 0, (size_t)b->stride * sizeof *step);
   find_reach(b, tree->n_leaves, reach);
-  if (known) {
-    recall(b, s);
-  } else {
-    RPO_TRY(evaluate(b, tree, step, s, control, err));
-  }
+  if (!known) RPO_TRY(rpo_boost_sum(b, tree->rows, RPO_SUM_NEWTON, NULL, control, err));
+  recall(b, s);
   start_lines(b, s, reach, lines, sign, n);
+  if (may_guess(b, tree)) RPO_TRY(guess_steps(b, tree, sign, lines, err));
   for (int i = 0; i < TRIES; i++) {
     int64_t open = 0;
     for (int64_t j = 0; j < n; j++) open += !lines[j].done;

@@ -395,6 +395,8 @@ done:
   return status;
 }
 
+enum { NEAR_BINS = 16384 }; /* low and high of so many stay in a near cache */
+
 #define DECODE(type)                                                             \
   for (int64_t i = 0; i < f->rows; i++) {                                        \
     for (int64_t j = 0; j < f->cols; j++) {                                      \
@@ -406,6 +408,7 @@ done:
 rpo_status rpo_decode(const rpo_features *f, void **out, rpo_error *err) {
   *out = NULL;
   if (f->sparse || !f->exact || f->has_missing) return RPO_OK;
+  if (!f->single && f->bin_start[f->cols] <= NEAR_BINS) return RPO_OK;
   void *const values = rpo_new(f->rows * f->cols, f->single ? sizeof(float) : sizeof(double));
   if (values == NULL) return rpo_fail_memory(err, "the values");
   if (f->single) {

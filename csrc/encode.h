@@ -50,7 +50,8 @@ static inline int32_t rpo_bins(const rpo_features *features, int64_t col) {
 }
 
 /* The values of a dense, exact X without missing ones, row after row, as float where X is of single
- * precision and as double otherwise; else *out is NULL. */
+ * precision and as double otherwise; else, and for few doubles, whose codes are narrower and soon
+ * looked up, *out is NULL. */
 rpo_status rpo_decode(const rpo_features *features, void **out, rpo_error *err);
 rpo_status rpo_encode(const rpo_matrix *X, int32_t max_bins, const rpo_features *like,
                       const rpo_control *control, rpo_features **out, rpo_error *err);

@@ -20,7 +20,6 @@
 #else
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,6 +34,9 @@ static rpo_status fail_io(rpo_error *err, const char *what, const char *path, in
     case ENOENT: reason = ": no such file or directory"; break;
     case EACCES: reason = ": permission denied"; break;
     case EISDIR: reason = ": it is a directory"; break;
+#ifdef ELOOP
+    case ELOOP: reason = ": too many symbolic links"; break;
+#endif
     case EFBIG: reason = ": larger than files may be"; break;
 #ifdef ENOSPC
     case ENOSPC: reason = ": no space left on the device"; break;
@@ -181,6 +183,8 @@ static int replace(const char *name, const char *path) {
 
 #define MOST_AT_ONCE ((int64_t)1 << 30) /* of a write: some systems take no more than 2^31 */
 
+#define MOST_LINKS 40 /* behind one another, as Linux has it */
+
 typedef int handle;
 static const handle no_file = -1;
 
@@ -206,6 +210,31 @@ static handle make_beside(const char *path, char *name, int64_t room) {
     if (errno != EEXIST) return no_file;
   }
   return no_file;
+}
+
+/* Where the file behind symbolic links is, or will be made: it is replaced, the links stay. 0: errno. */
+static int follow(const char *path, char *target) {
+  char to[PATH_MAX];
+  size_t const length = strlen(path);
+  if (length >= PATH_MAX) {
+    errno = ENOENT;
+    return 0;
+  }
+  memcpy(target, path, length + 1);
+  for (int links = 0; links < MOST_LINKS; links++) {
+    ssize_t const bytes = readlink(target, to, sizeof to);
+    if (bytes < 0) return 1; /* no link */
+    const char *const slash = to[0] == '/' ? NULL : strrchr(target, '/');
+    size_t const folder = slash == NULL ? 0 : (size_t)(slash - target) + 1;
+    if (folder + (size_t)bytes >= PATH_MAX) {
+      errno = ENOENT;
+      return 0;
+    }
+    memcpy(target + folder, to, (size_t)bytes);
+    target[folder + (size_t)bytes] = 0;
+  }
+  errno = ELOOP;
+  return 0;
 }
 
 static handle open_special(const char *path) { return open(path, O_WRONLY | O_CLOEXEC); }
@@ -298,9 +327,9 @@ static rpo_status write_regular(const char *path, const rpo_piece *pieces, int c
 rpo_status rpo_file_write(const char *path, const rpo_piece *pieces, int count, rpo_error *err) {
   if (is_special(path)) return write_special(path, pieces, count, err);
 #if !defined(_WIN32)
-  char target[PATH_MAX]; /* behind symbolic links: the file is replaced, not the link */
-  if (strlen(path) >= PATH_MAX) return fail_io(err, "write", path, ENOENT);
-  if (realpath(path, target) != NULL) path = target;
+  char target[PATH_MAX];
+  if (!follow(path, target)) return fail_io(err, "write", path, errno);
+  path = target;
 #endif
   return write_regular(path, pieces, count, err);
 }

@@ -10,10 +10,13 @@
 
 /* ---- Nodes ---- */
 
-/* Subtraction pays where the sums of all features are wanted anyway (sparse rows list them together, of
- * dense ones half have to be drawn), and where there are many more rows than slots. */
+#define WIDE 16 /* numbers of a slot: adding a row's up costs more than asking whose it is */
+
+/* Subtraction pays where the sums of all features are wanted anyway (sparse rows list them together,
+ * which is beaten where sums are wide and one feature in eight is drawn; of dense ones half have to be
+ * drawn), and where there are many more rows than slots. */
 static int is_pooled(const rpo_hist *h, int64_t rows) {
-  if (h->f->sparse) return 1;
+  if (h->f->sparse) return 8 * h->o.max_features > h->f->cols || h->stride < WIDE;
   return 2 * h->o.max_features > h->f->cols && h->slots <= POOLED_BYTES / 8 / h->stride &&
          rows * h->f->cols >= 4 * h->slots;
 }

@@ -100,10 +100,15 @@ static rpo_status search_block(void *context, int64_t task, int thread, rpo_job 
   for (int64_t i = first; i < end; i++) {
     int64_t const j = h->drawn[i], offset = h->offset[j] * h->stride;
     rpo_cut *const found = &h->found[i];
-    int const usable = node->sums == NULL
-                           ? kernels->hist_direct(h, j, h->samples + node->start,
-                                                  node->end - node->start, node->total, own, found)
-                           : kernels->hist_cut(h, j, node->sums + offset, node->total, own, found);
+    int usable;
+    if (node->sums != NULL) {
+      usable = kernels->hist_cut(h, j, node->sums + offset, node->total, own, found);
+    } else if (h->f->sparse) {
+      usable = kernels->hist_listed(h, j, node->total, own, found);
+    } else {
+      usable = kernels->hist_direct(h, j, h->samples + node->start, node->end - node->start,
+                                    node->total, own, found);
+    }
     h->usable[i] = (uint8_t)usable;
   }
   return RPO_OK;
@@ -128,6 +133,22 @@ static void undo_draws(rpo_hist *h, int64_t count) {
   }
 }
 
+/* What is looked at feature by feature: the node's rows, of dense ones what they add side by side. */
+static void lay_out(rpo_hist *h, const rpo_hist_node *node) {
+  for (int32_t i = node->start; i < node->end; i++) {
+    if (h->f->sparse) {
+      h->mark[h->samples[i]] = 1;
+    } else {
+      double *const to = h->beside + (i - node->start) * h->stride;
+      memcpy(to, h->stat + h->samples[i] * h->stride, (size_t)h->stride * sizeof *to);
+    }
+  }
+}
+
+static void clear_marks(rpo_hist *h, const rpo_hist_node *node) {
+  for (int32_t i = node->start; i < node->end && h->f->sparse; i++) h->mark[h->samples[i]] = 0;
+}
+
 rpo_status rpo_hist_search(rpo_hist *h, rpo_hist_node *node, rpo_error *err) {
   int64_t const p = h->f->cols, k = h->o.max_features;
   int const all = k >= p;
@@ -137,10 +158,7 @@ rpo_status rpo_hist_search(rpo_hist *h, rpo_hist_node *node, rpo_error *err) {
   int64_t usable = 0, wanted = all ? p : k;
   rpo_status status = RPO_OK;
   node->cut = none;
-  for (int32_t i = node->start; node->sums == NULL && i < node->end; i++) {
-    double *const to = h->beside + (i - node->start) * h->stride;
-    memcpy(to, h->stat + h->samples[i] * h->stride, (size_t)h->stride * sizeof *to);
-  }
+  if (node->sums == NULL) lay_out(h, node);
   while (wanted > 0 && status == RPO_OK) {
     s.first = s.end;
     s.end = s.first + wanted < p ? s.first + wanted : p;
@@ -162,6 +180,7 @@ rpo_status rpo_hist_search(rpo_hist *h, rpo_hist_node *node, rpo_error *err) {
     wanted = h->o.draw_non_constant ? k - usable : usable == 0;
     if (s.end == p) break;
   }
+  if (node->sums == NULL) clear_marks(h, node);
   if (!all) undo_draws(h, s.end);
   return status;
 }

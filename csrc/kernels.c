@@ -163,6 +163,7 @@ const rpo_kernels NAME(RPO_ISA) = {
     .hist_feature = hist_feature,
     .hist_rows = hist_rows,
     .hist_direct = hist_direct,
+    .hist_listed = hist_listed,
     .hist_cut = hist_cut,
     .loss = loss_rows,
     .loss_value = loss_value,

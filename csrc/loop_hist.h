@@ -226,6 +226,29 @@ static int hist_cut(const rpo_hist *h, int64_t feature, double *sums, const doub
   return 1;
 }
 
+/* One sparse feature of a node from the rows that list it, those of the node being marked. `own`: 2
+ * stride numbers, then the widest feature's slots, zero; left zero again. */
+ALWAYS_INLINE void add_listed(const rpo_hist *h, int64_t feature, double *sums, int64_t stride) {
+  const rpo_features *const f = h->f;
+  for (int64_t e = f->col_start[feature]; e < f->col_start[feature + 1]; e++) {
+    int64_t const row = f->col_rows[e];
+    if (!h->mark[row]) continue;
+    const double *const from = h->stat + row * stride;
+    double *const to = sums + (f->binary ? 0 : rpo_code_at(f->col_codes, f->width, e)) * stride;
+    for (int64_t c = 0; c < stride; c++) to[c] += from[c];
+  }
+}
+
+static int hist_listed(const rpo_hist *h, int64_t feature, const double *total, double *own,
+                       rpo_cut *cut) {
+  int64_t const slots = h->offset[feature + 1] - h->offset[feature];
+  double *const sums = own + 2 * h->stride;
+  add_listed(h, feature, sums, h->stride);
+  int const usable = hist_cut(h, feature, sums, total, own, cut);
+  memset(sums, 0, (size_t)(slots * h->stride) * sizeof *sums);
+  return usable;
+}
+
 /* ---- One dense feature of a node, from its rows: slots touched are marked, so that a small node does
  * not pay for slots it has no rows in ---- */
 

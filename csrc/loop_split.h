@@ -294,7 +294,7 @@ static int random_cut(rpo_grower *g, const rpo_frame *frame, row_list *l, uint64
   code_range(l, &first, &last);
   if (last < 0 || (first == last && l->missing == 0)) return 1;
   int const missing_left =
-      l->missing > 0 &&
+      l->missing > 0 && first < last && /* else all rows would go left */
       rpo_hash_uniform(g->o.seed, path, (uint64_t)l->feature + ((uint64_t)1 << 32)) < 0.5;
   double cut = INFINITY;
   int32_t below = last;

@@ -41,9 +41,9 @@ static inline void add_scaled(double *restrict sum, double w, const double *rest
  * Written once for every kind of target; `kind` is a constant wherever these are inlined, so that each
  * kind gets a loop of its own with the width of its rows known. */
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(RPO_COUNTED)
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-#else
+#else /* also where branches are counted: each once, and not once for each constant */
 #define ALWAYS_INLINE static inline
 #endif
 

@@ -23,14 +23,14 @@ rpo_status rpo_model_read(const char *path, int mapped, rpo_bytes *out, rpo_erro
 
 /* ---- Writing ---- */
 
-/* Header and table for the block's sections and another note. The note lies last; sections move by as
- * much as the table grows. */
+/* Header and table for the block's sections and another note. The note lies last, wherever the block's
+ * own lay; sections move by as much as the table grows and that note took. */
 typedef struct layout {
   rpo_header head;
   rpo_table_row *row;
-  char *start;         /* header and table */
-  int64_t first, body; /* where the block's own sections begin, and their bytes without a note */
-  char *note;          /* with zeros behind it, up to the next boundary */
+  char *start;                      /* header and table */
+  int64_t first, gap, behind, last; /* the block's sections: up to its note, and from behind it */
+  char *note;                       /* with zeros behind it, up to the next boundary */
   int64_t note_bytes;
 } layout;
 
@@ -54,25 +54,28 @@ static rpo_status lay_out(const char *block, const void *note, int64_t note_byte
   }
   if (note_bytes > 0) memcpy(l->note, note, (size_t)note_bytes);
   l->first = rpo_first_section(before);
-  l->body = l->head.bytes - l->first;
+  l->gap = l->behind = l->last = l->head.bytes;
   uint32_t count = 0;
   for (uint32_t i = 0; i < before; i++) {
     rpo_table_row const row = rpo_table_at(block, i);
-    if (row.id == RPO_SEC_NOTE && i + 1 == before) {
-      l->body -= rpo_section_bytes(&row);
+    if (row.id == RPO_SEC_NOTE) {
+      l->gap = row.offset;
+      l->behind = row.offset + rpo_section_bytes(&row);
     } else {
-      l->row[count++] = row;
+      l->row[count] = row;
+      l->row[count++].offset -= l->behind - l->gap;
     }
   }
   int64_t const move = rpo_first_section(count + (note_bytes > 0)) - l->first;
+  int64_t const end = l->last - (l->behind - l->gap) + move;
   for (uint32_t i = 0; i < count; i++) l->row[i].offset += move;
   if (note_bytes > 0) {
-    rpo_table_row const row = {RPO_SEC_NOTE, RPO_TYPE_U8, l->first + l->body + move, note_bytes,
+    rpo_table_row const row = {RPO_SEC_NOTE, RPO_TYPE_U8, end, note_bytes,
                                rpo_checksum(l->note, l->note_bytes, 1)};
     l->row[count++] = row;
   }
   l->head.sections = count;
-  l->head.bytes = rpo_first_section(count) + l->body + l->note_bytes;
+  l->head.bytes = end + l->note_bytes;
   rpo_header_write(&l->head, l->row, l->start);
   return RPO_OK;
 }
@@ -88,7 +91,7 @@ rpo_status rpo_model_write(const char *block, const char *path, const void *note
                     note == NULL ? "NULL" : "given");
   }
   RPO_GOTO(lay_out(block, note, note_bytes, &l, err));
-  const char *body = block + l.first;
+  const char *from = block;
   if (rpo_is_big_endian()) {
     rpo_header head;
     RPO_GOTO(rpo_header_read(block, RPO_HEADER_BYTES, &head, err));
@@ -99,11 +102,13 @@ rpo_status rpo_model_write(const char *block, const char *path, const void *note
     }
     memcpy(turned, block, (size_t)head.bytes);
     rpo_block_turn(turned, &head);
-    body = turned + l.first;
+    from = turned;
   }
-  rpo_piece const pieces[3] = {
-      {l.start, rpo_first_section(l.head.sections)}, {body, l.body}, {l.note, l.note_bytes}};
-  status = rpo_file_write(path, pieces, 3, err);
+  rpo_piece const pieces[4] = {{l.start, rpo_first_section(l.head.sections)},
+                               {from + l.first, l.gap - l.first},
+                               {from + l.behind, l.last - l.behind},
+                               {l.note, l.note_bytes}};
+  status = rpo_file_write(path, pieces, 4, err);
 done:
   rpo_delete(turned);
   release(&l);

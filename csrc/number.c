@@ -91,26 +91,33 @@ void rpo_array_convert(const rpo_array *a, int32_t type, void *to) {
 
 /* ---- Ranges ---- */
 
-#define SINGLE_WHOLE 16777216.0 /* float holds all whole numbers up to here */
-
 static void add_bounds(rpo_range *r, double low, double high) {
   r->low = low < r->low ? low : r->low;
   r->high = high > r->high ? high : r->high;
 }
 
-#define ADD_WHOLE(type)                                                           \
-  do {                                                                            \
-    const type *const v = a->data;                                                \
-    type low = 0, high = 0;                                                       \
-    for (int64_t i = 0; i < a->count; i++) {                                      \
-      low = v[i] < low ? v[i] : low;                                              \
-      high = v[i] > high ? v[i] : high;                                           \
-    }                                                                             \
-    add_bounds(r, (double)low, (double)high);                                     \
-    int const large = (double)low < -SINGLE_WHOLE || (double)high > SINGLE_WHOLE; \
-    for (int64_t i = 0; large && i < a->count; i++) {                             \
-      r->single &= (double)(float)v[i] == (double)v[i];                           \
-    }                                                                             \
+#define SINGLE_WHOLE 16777216.0 /* float holds all whole numbers up to here */
+
+/* Of 16 bits at most. */
+#define ADD_SMALL(type)                       \
+  do {                                        \
+    const type *const v = a->data;            \
+    type low = 0, high = 0;                   \
+    for (int64_t i = 0; i < a->count; i++) {  \
+      low = v[i] < low ? v[i] : low;          \
+      high = v[i] > high ? v[i] : high;       \
+    }                                         \
+    add_bounds(r, (double)low, (double)high); \
+  } while (0)
+
+#define ADD_LARGE(type)                                                 \
+  do {                                                                  \
+    const type *const w = a->data;                                      \
+    ADD_SMALL(type);                                                    \
+    int const large = r->low < -SINGLE_WHOLE || r->high > SINGLE_WHOLE; \
+    for (int64_t i = 0; large && i < a->count; i++) {                   \
+      r->single &= (double)(float)w[i] == (double)w[i];                 \
+    }                                                                   \
   } while (0)
 
 static int is_whole(double v) {
@@ -137,11 +144,11 @@ static int is_whole(double v) {
 
 void rpo_range_add(rpo_range *r, const rpo_array *a) {
   switch (a->type) {
-    case RPO_TYPE_U8: ADD_WHOLE(uint8_t); break;
-    case RPO_TYPE_U16: ADD_WHOLE(uint16_t); break;
-    case RPO_TYPE_I16: ADD_WHOLE(int16_t); break;
-    case RPO_TYPE_I32: ADD_WHOLE(int32_t); break;
-    case RPO_TYPE_I64: ADD_WHOLE(int64_t); break;
+    case RPO_TYPE_U8: ADD_SMALL(uint8_t); break;
+    case RPO_TYPE_U16: ADD_SMALL(uint16_t); break;
+    case RPO_TYPE_I16: ADD_SMALL(int16_t); break;
+    case RPO_TYPE_I32: ADD_LARGE(int32_t); break;
+    case RPO_TYPE_I64: ADD_LARGE(int64_t); break;
     case RPO_TYPE_F32: ADD_REAL(float); break;
     default: ADD_REAL(double); break;
   }

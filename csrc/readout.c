@@ -268,6 +268,7 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
                                 rpo_error *err) {
   rpo_reading *const r = context;
   const rpo_forest *const m = r->m;
+  const rpo_labels *const held = r->held;
   rpo_scratch *const s = &r->scratch[thread];
   int64_t first, rows;
   RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
@@ -279,12 +280,12 @@ static rpo_status predict_block(void *context, int64_t task, int thread, rpo_job
     const uint8_t *const in_bag = r->in_bag == NULL ? NULL : r->in_bag + first + i;
     double taken = 0.0;
     RPO_TRY(rpo_rows_check(r, s, i, err));
-    int64_t const count = r->held != NULL ? pick_others(r, s, i, first + i, &found, &taken)
-                                          : rpo_pick_values(r, s, i, in_bag, &found);
+    int64_t const count = held != NULL ? pick_others(r, s, i, first + i, &found, &taken)
+                                       : rpo_pick_values(r, s, i, in_bag, &found);
     RPO_TRY(rpo_values_check(m, s->pick, found, err));
     memset(sum, 0, (size_t)m->columns * sizeof *sum);
     rpo_add_values(m, s->pick, s->share, found, sum);
-    if (taken > 0.0) take_away(r->held, first + i, taken, sum);
+    if (taken > 0.0) take_away(held, first + i, taken, sum);
     if (r->counts != NULL) r->counts[first + i] = count;
     if (count > 0) {
       rpo_finish_row(m, sum, count, out);

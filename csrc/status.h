@@ -5,12 +5,19 @@
 
 #include "rpo.h"
 
-/* Fills *err (NULL allowed) and returns `code`. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-rpo_status rpo_fail(rpo_error *err, rpo_status code, const char *format, ...);
-rpo_status rpo_fail_memory(rpo_error *err, const char *what);
+void rpo_error_fill(rpo_error *err, rpo_status code, const char *format, ...);
+
+/* Fills *err (NULL allowed) and is `code`: in sight of whoever calls, so that compilers and analysers
+ * know that what follows is not reached. */
+#define rpo_fail(err, code, ...) (rpo_error_fill(err, code, __VA_ARGS__), (code))
+
+static inline rpo_status rpo_fail_memory(rpo_error *err, const char *what) {
+  return rpo_fail(err, RPO_ENOMEM, "out of memory for %s", what);
+}
+
 void rpo_error_clear(rpo_error *err);
 
 #define RPO_TRY(call)                                    \

@@ -81,6 +81,8 @@ class BaseTrees(Fitted):
         """Fit a copy, which is thrown away when anything fails: all checks first, then the work."""
         check_y_given(self, y)
         earlier = self._forget()
+        if getattr(self, "warm_start", False):
+            self._check_complete(earlier)
         X = check_X(self, X, reset=True)
         outputs = self._read_y(y, sample_weight)
         check_same_rows(X, outputs.Y)

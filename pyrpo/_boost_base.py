@@ -69,6 +69,7 @@ class BaseBoosting(Fitted):
         again = switch(self.warm_start, "warm_start")
         earlier = self._forget()
         earlier = earlier if again and "_model" in earlier else {}
+        self._check_complete(earlier)
         X = check_X(self, X, reset=True)
         data = self._read_y(y, sample_weight, reset=True)
         data.check_observed()

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from pyrpo._boost_learner import LearnerModel
+from pyrpo._inputs import check_same_classes
 from pyrpo._native_boost import Boost
 from pyrpo._native_call import threads
 
@@ -76,8 +77,7 @@ class Run:
                 "warm_start goes on with strategy='joint', as many features and as many outputs "
                 f"only: the model has {model.n_inputs} and {model.n_outputs}, now there are {now}"
             )
-        if not np.array_equal(earlier.get("classes_"), getattr(self.e, "classes_", None)):
-            raise ValueError("warm_start goes on with the same classes only")
+        check_same_classes(self.e, earlier)
         if model.n_trees > self.e.n_estimators:
             raise ValueError(
                 f"n_estimators={self.e.n_estimators} must be larger or equal to the "

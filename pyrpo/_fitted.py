@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,19 @@ class Fitted(MultiOutputMixin, BaseEstimator):
 
     def _forget(self) -> dict[str, Any]:
         """Drop and return what an earlier fit left."""
-        hidden = ("_model", "_tree")
+        hidden = ("_model", "_tree", "_indicator", "_lost")
         names = [n for n in vars(self) if n in hidden or (n[-1] == "_" and n[0] != "_")]
         return {name: self.__dict__.pop(name) for name in names}
+
+    def _check_complete(self, earlier: dict[str, Any]) -> None:
+        """Before more is grown: what the model's file could not hold must have been set again."""
+        for name in earlier.get("_lost", ()):
+            value, default = getattr(self, name), signature(type(self)).parameters[name].default
+            if value is default or (isinstance(value, str) and value == default):
+                raise ValueError(
+                    f"warm_start cannot go on with {name}={value!r}: the model was fitted with "
+                    f"another {name}, which its file could not hold; set it again"
+                )
 
     def _bar(self, total: int, unit: str):
         """A tqdm bar if verbose: yields what is told how much is done, or None."""
@@ -65,7 +76,8 @@ class Fitted(MultiOutputMixin, BaseEstimator):
         path : path-like
             An existing file is replaced, at once: it is the old or the new one at any moment.
             Parameters that JSON cannot hold (random states, callables) are not saved and have
-            their default after loading; predictions do not depend on them.
+            their default after loading; predictions do not depend on them, and `warm_start` goes
+            on only when they have been set again.
         """
         check_is_fitted(self)
         self._model.save(path, _note.write(self))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from pyrpo._base import BaseTrees, TreesClassifier, TreesRegressor
 from pyrpo._choosing import ChoosesItself
 from pyrpo._growth import Growth, SingleTargets
-from pyrpo._inputs import Outputs
+from pyrpo._inputs import Outputs, check_same_classes
 from pyrpo._native import Model
 from pyrpo._note import KEPT
 from pyrpo._options import check_shared, count
@@ -132,6 +132,7 @@ class BaseForest(ChoosesItself, BaseTrees):
     def _resume(self, earlier, options):
         if not (self.warm_start and earlier):
             return super()._resume(earlier, options)
+        check_same_classes(self, earlier)
         grown = earlier["_model"].n_trees
         more = options["n_trees"] - grown
         if more < 0:

@@ -56,6 +56,13 @@ def check_same_rows(X: Any, Y: Any) -> None:
         )
 
 
+def check_same_classes(estimator: Any, earlier: dict[str, Any]) -> None:
+    """Refuse to go on with other classes, or with labels in place of classes."""
+    same = np.array_equal(earlier.get("classes_"), getattr(estimator, "classes_", None))
+    if not same or earlier.get("_indicator") != estimator._indicator:
+        raise ValueError("warm_start goes on with the same classes only")
+
+
 def canonical(a: Any) -> Any:
     """Sum duplicates and sort indices, on a copy where there is something to do."""
     if not a.has_canonical_format:
@@ -209,7 +216,7 @@ def label_indicator(y: Any) -> Any:
     )
     if np.asarray(y).dtype.kind in "USO":
         try:
-            y = np.asarray(y).astype(np.float64)
+            y = _numbers(np.asarray(y))
         except (TypeError, ValueError) as error:
             raise ValueError(refusal.format(np.asarray(y).flat[0])) from error
     Y = check_array(y, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
@@ -220,6 +227,14 @@ def label_indicator(y: Any) -> Any:
     if bad.any():
         raise ValueError(refusal.format(f"{Y[bad][0]:g}"))
     return Y if missing.any() else sparse.csr_array(Y)
+
+
+def _numbers(y: np.ndarray) -> np.ndarray:
+    """Strings or objects as numbers; what stands for a missing entry in data frames is NaN."""
+    if y.dtype.kind == "O":
+        missing = [v is None or type(v).__name__ == "NAType" for v in y.flat]  # of pandas
+        y = np.where(np.reshape(missing, y.shape), np.nan, y)
+    return y.astype(np.float64)
 
 
 def label_weights(class_weight: Any, Y: Any) -> np.ndarray:

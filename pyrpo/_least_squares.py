@@ -246,6 +246,8 @@ def _used_columns(X: Any) -> tuple[np.ndarray | None, Any]:
 
 def _inverse_of(gram: np.ndarray):
     """Solver with a symmetric matrix: Cholesky, or the pseudo-inverse if it is nearly singular."""
+    if not len(gram):  # no feature occurs; LAPACK would complain
+        return np.copy
     size, norm = len(gram), np.abs(gram).sum(axis=0).max(initial=0.0)
     cutoff = size * np.finfo(np.float64).eps
     try:

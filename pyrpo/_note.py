@@ -22,7 +22,7 @@ from pyrpo._native_files import can_store
 
 KEPT = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "threshold_",
         "_indicator", "_y_ndim", "_seed", "tuning_", "convergence_", "_link",
-        "n_estimators_", "train_score_", "validation_score_")  # fmt: skip
+        "n_estimators_", "train_score_", "validation_score_", "_lost")  # fmt: skip
 
 RECORDS = (_growth.Tuning, _growth.Convergence)
 
@@ -59,9 +59,15 @@ class Store:
         self.arrays = arrays
 
     def put(self, name: str, array: np.ndarray) -> dict[str, str] | None:
-        """Keep an array; what the JSON says instead of it."""
+        """Keep an array; what the JSON says instead of it.
+
+        The name is for people: keys 1 and "1" have the same, so the second gets a mark.
+        """
         if self.arrays is None or not can_store(array):
             return None
+        name = name.replace("\0", " ") or "array"
+        while name in self.arrays:
+            name += "'"
         self.arrays[name] = array
         return {"stored": name}
 
@@ -118,11 +124,14 @@ def _pack_object(estimator: Any, store: Store, at: str = "") -> dict[str, Any]:
         raise TypeError(f"{at}: a {name} with base_estimator cannot be saved; pickle the model")
     if linear:
         own = {k: v for k, v in own.items() if k in _LINEAR_KEPT}
-    elif issubclass(type(estimator), _with_trees()):
+    packed = _packed(params, store, at, needed=False)
+    if not linear and issubclass(type(estimator), _with_trees()):
         own = {k: v for k, v in own.items() if k in KEPT}
+        lost = params.keys() - packed.keys() - {"random_state"} | set(own.pop("_lost", ()))
+        own |= {"_lost": sorted(lost)} if lost else {}
     content = {
         "estimator": name,
-        "params": _packed(params, store, at, needed=False),
+        "params": packed,
         "fitted": _packed(own, store, at, needed=True),
     }
     if nested:

@@ -41,10 +41,10 @@ class GradientBoostingRegressor(Regressor, BaseBoosting):
 
     def __init__(
         self,
-        n_estimators=2000,
+        n_estimators=6000,
         *,
         loss="squared",
-        learning_rate=0.05,
+        learning_rate=0.03,
         projection="gaussian",
         n_components=1,
         relabel=True,
@@ -62,7 +62,7 @@ class GradientBoostingRegressor(Regressor, BaseBoosting):
         huber_quantile=0.9,
         max_bins=256,
         early_stopping="auto",
-        validation_fraction=0.1,
+        validation_fraction=0.2,
         n_iter_no_change=50,
         refit=True,
         scoring="loss",
@@ -115,10 +115,10 @@ class GradientBoostingClassifier(Classifier, BaseBoosting):
 
     def __init__(
         self,
-        n_estimators=2000,
+        n_estimators=6000,
         *,
         loss="auto",
-        learning_rate=0.05,
+        learning_rate=0.03,
         projection="gaussian",
         n_components=1,
         relabel=True,
@@ -135,7 +135,7 @@ class GradientBoostingClassifier(Classifier, BaseBoosting):
         compact="auto",
         max_bins=256,
         early_stopping="auto",
-        validation_fraction=0.1,
+        validation_fraction=0.2,
         n_iter_no_change=50,
         refit=True,
         scoring="loss",

@@ -203,12 +203,13 @@ def budgets(results: Records) -> list[str]:
     for data, multiple in dict.fromkeys((row["data"], row["multiple"]) for row in rows):
         chosen = [r for r in rows if (r["data"], r["multiple"]) == (data, multiple)]
         mine = {r["method"].replace("br-", "st-"): r for r in chosen}
-        line = [data, f"{1000 * chosen[0]['T']:.2f}", f"{chosen[0]['budget']:.2f}"]
+        line = [data, f"{1000 * chosen[0]['T']:.2f}", f"{multiple} T", f"{chosen[0]['budget']:.2f}"]
         for method in methods:
             row = mine.get(method)
             line.append(f"{row['allowed']:.0f} ({100 * row['at_limit']:.0f} %)" if row else "–")
         lines.append(line)
-    head = ["data set", "T, ms", "budget, s", *(m.replace("st-", "br-/st-") for m in methods)]
+    head = ["data set", "T, ms", "limit", "budget, s"]
+    head += [m.replace("st-", "br-/st-") for m in methods]
     parts = ["## Budgets", notes.BUDGETS, table(head, lines)]
     others = report.other_limits(results)
     if others:

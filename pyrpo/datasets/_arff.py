@@ -25,6 +25,7 @@ _PAIR = re.compile(
 _PLAIN_PAIR = r"[0-9]{1,18}\s+[^\s,{}'\"]+\s*"
 _PLAIN_SPARSE_ROW = re.compile(rf"\{{\s*(?:{_PLAIN_PAIR}(?:,\s*{_PLAIN_PAIR})*)?\}}")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+_TRUTH = {"false": 0.0, "true": 1.0}
 _CONTROLS = {"n": "\n", "t": "\t", "r": "\r"}
 
 
@@ -108,42 +109,55 @@ def _split(item: re.Pattern, text: str) -> list[str] | None:
 class Columns:
     """How the values of each attribute become numbers.
 
-    A nominal attribute gets the codes 0, 1, ... in order of declaration. One of `labels` gets
-    the number it spells, so that {1,0} is not turned upside down; `default` is then what a
-    sparse row means by leaving it out.
+    A nominal attribute gets the codes 0, 1, ... in order of declaration. One of `targets` gets
+    the numbers its categories spell, so that {1,0} is not turned upside down; `default` is then
+    what a sparse row means by leaving it out. With `labels`, they must be 0 and 1.
     """
 
-    def __init__(self, path: PathLike, attributes: list[Attribute], labels: np.ndarray):
+    def __init__(
+        self, path: PathLike, attributes: list[Attribute], targets: np.ndarray, labels: bool
+    ):
         self.path = path
         self.attributes = attributes
         width = len(attributes)
         self.default = np.zeros(width)
         self.is_label = np.zeros(width, dtype=bool)
-        self.is_label[labels] = True
+        self.is_label[targets] = labels
+        self.is_number = np.zeros(width, dtype=bool)
+        is_target = np.zeros(width, dtype=bool)
+        is_target[targets] = True
         self._n_codes = np.zeros(width)
         self._spelled: dict[int, dict[str, str]] = {}
         for column, attribute in enumerate(attributes):
             if self.is_label[column]:
                 self._add_label(column, attribute)
             elif attribute.categories is not None:
-                self._add_nominal(column, attribute.categories)
+                self._add_nominal(column, attribute.categories, is_target[column])
         self._is_spelled = np.zeros(width, dtype=bool)
         self._is_spelled[list(self._spelled)] = True
 
     def _add_label(self, column: int, attribute: Attribute) -> None:
         categories = attribute.categories or ("0", "1")
-        if not set(categories) <= {"0", "1"}:
+        numbers = _spelled_numbers(categories)
+        if numbers is None or not set(numbers) <= {0.0, 1.0}:
             what = f"label {shorten(attribute.name)} must have the values 0 and 1, found "
             raise malformed(self.path, attribute.line, what + shorten(",".join(categories)))
         self._n_codes[column] = 2
-        self.default[column] = float(categories[0])
+        self.is_number[column] = True
+        self.default[column] = numbers[0]
+        if not set(categories) <= {"0", "1"}:
+            self._spelled[column] = _spelling(categories, numbers)
 
-    def _add_nominal(self, column: int, categories: tuple[str, ...]) -> None:
-        codes = {category: str(code) for code, category in enumerate(categories)}
-        self._n_codes[column] = len(codes)
+    def _add_nominal(self, column: int, categories: tuple[str, ...], is_target: bool) -> None:
+        numbers = _spelled_numbers(categories) if is_target else None
+        self.is_number[column] = numbers is not None
+        codes = list(map(float, range(len(categories)))) if numbers is None else numbers
+        self.default[column] = codes[0]
+        are_first = set(codes) == set(range(len(codes)))
+        self._n_codes[column] = len(codes) if are_first else 0
         # Where the categories are 0, 1, ... already, they are read as numbers, much faster.
-        if any(category != code for category, code in codes.items()):
-            self._spelled[column] = {"?": "nan", **codes}
+        if not are_first or any(f"{n:g}" != c for c, n in zip(categories, codes, strict=True)):
+            self._spelled[column] = _spelling(categories, codes)
 
     def convert(
         self, batch: Batch, lengths: np.ndarray, tokens: list[str], columns: np.ndarray
@@ -179,6 +193,19 @@ class Columns:
         raise error(bad[0], f"{values[bad[0]]:g} is not one of the declared categories")
 
 
+def _spelled_numbers(categories: tuple[str, ...]) -> list[float] | None:
+    """What all of the categories say, if these are different numbers or truth values."""
+    try:
+        numbers = [_TRUTH.get(c.lower()) if c.lower() in _TRUTH else float(c) for c in categories]
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() and len(set(numbers)) == len(numbers) else None
+
+
+def _spelling(categories: tuple[str, ...], numbers: list[float]) -> dict[str, str]:
+    return {"?": "nan"} | dict(zip(categories, map(repr, numbers), strict=True))
+
+
 def is_sparse_row(line: str) -> bool:
     return line.startswith("{")
 
@@ -192,6 +219,8 @@ def parse_dense(batch: Batch, columns: Columns) -> np.ndarray:
             raise batch.error(row, "a sparse row in a file of dense rows")
         quoted = "'" in line or '"' in line
         values = _split(_VALUE, line) if quoted else list(map(str.strip, line.split(",")))
+        if values is not None and len(values) == 1 < width:
+            values = line.split()  # tabs or spaces between them
         if values is None:
             raise batch.error(row, f"unbalanced quotes in {shorten(line)}")
         if len(values) != width:

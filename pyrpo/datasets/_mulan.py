@@ -60,12 +60,14 @@ def load_mulan(
             A missing value is NaN; a nominal one is the position of its category in the
             declaration, from 0.
         Y : ndarray or csr_array of shape (n_samples, n_outputs)
-            0 and 1 in int8 for labels, float64 for targets, where nominal ones are coded and
-            missing ones NaN as in X. Labels stand in the order of the ARFF file, as they do in
+            0 and 1 in int8 for labels, which may be spelled false and true. float64 for targets:
+            missing ones are NaN, nominal ones the numbers or truth values that their categories
+            spell, else coded as in X. Labels stand in the order of the ARFF file, as they do in
             Mulan, whatever their order in the XML file.
         feature_names, target_names : list of str
         categories : dict
-            For each nominal feature or target, its name and the tuple of its categories.
+            For each nominal feature, and target that is coded, its name and the tuple of its
+            categories.
         name : str
             Name of the file without folder and suffixes.
 
@@ -88,7 +90,7 @@ def load_mulan(
         targets = _label_columns(path, attributes, _find_xml(path) if xml is None else xml)
     else:
         targets = _last_or_first(path, len(attributes), n_targets)
-    columns = Columns(path, attributes, targets if has_labels else targets[:0])
+    columns = Columns(path, attributes, targets, labels=has_labels)
     features = np.setdiff1d(np.arange(len(attributes)), targets)
     X, Y, sparse_rows = _read_data(path, lines, columns, features, targets, dtype)
 
@@ -100,8 +102,8 @@ def load_mulan(
         target_names=[attributes[column].name for column in targets],
         categories={
             attribute.name: attribute.categories
-            for attribute, is_label in zip(attributes, columns.is_label, strict=True)
-            if attribute.categories is not None and not is_label
+            for attribute, is_number in zip(attributes, columns.is_number, strict=True)
+            if attribute.categories is not None and not is_number
         },
         name=stem(path),
     )

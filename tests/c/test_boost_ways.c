@@ -113,6 +113,102 @@ static void bits(void) {
   same_scores(1, ROWS);
 }
 
+/* ---- More values and leaves than 8 bits count, or 16 ---- */
+
+enum { LOOK = 60 };
+
+/* Two rounds; X's second column orders the rows, the first is noise. */
+static rpo_boost *boost_of_values(const rpo_features *features, const rpo_matrix *Y, int alone,
+                                  double rate) {
+  rpo_boost_data data = {Y, NULL, NULL, NULL, NULL, NULL, NULL};
+  rpo_projection const one = {RPO_PROJECT_GAUSSIAN, 0, 1, 1.0, 0, 0, NULL};
+  rpo_options *options = NULL;
+  rpo_boost *boost = NULL;
+  rpo_error err;
+  CHECK_OK(rpo_options_new(&options, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_LOSS, RPO_LOSS_SQUARED, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_LEAF, RPO_LEAF_MEAN, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_RELABEL, alone, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_LEARNING_RATE, rate, &err), &err);
+  CHECK_OK(rpo_boost_new(options, features, &data, alone ? NULL : &one, NULL, &boost, &err), &err);
+  CHECK_OK(rpo_boost_run(boost, 2, NULL, &err), &err);
+  rpo_options_free(options);
+  return boost;
+}
+
+/* What the model says of the first rows is what the fit saw. */
+static void check_scores(rpo_boost *boost, const rpo_matrix *X, int64_t d, float *scores) {
+  int32_t rows[LOOK];
+  double *const out = mini_room(LOOK * d, 8);
+  rpo_matrix some = *X;
+  rpo_forest *forest = NULL;
+  rpo_error err;
+  some.rows = LOOK;
+  for (int32_t i = 0; i < LOOK; i++) rows[i] = i;
+  CHECK_OK(rpo_boost_scores(boost, rows, LOOK, NULL, scores, &err), &err);
+  CHECK_OK(rpo_boost_forest(boost, 2, &forest, &err), &err);
+  CHECK_OK(rpo_forest_predict(forest, &some, NULL, out, &err), &err);
+  for (int64_t i = 0; i < LOOK * d; i++) CHECK_NEAR(out[i], (double)scores[i], 1e-5);
+  rpo_forest_free(forest);
+  free(out);
+}
+
+/* Fully grown on rows that differ, with a rate of 1, one output is met at once. */
+static void many_codes(int64_t n) {
+  dice d = {8};
+  table x = table_random(&d, n, 2, 2, 0.0, 0.0), y = table_random(&d, n, 1, 0, 0.0, 0.0);
+  for (int64_t i = 0; i < n; i++) x.v[2 * i + 1] = (double)(i * 7919 % n);
+  rpo_matrix const X = table_dense(&x), Y = table_dense(&y);
+  rpo_features *features = NULL;
+  float scores[LOOK];
+  mini_context("%lld values", (long long)n);
+  CHECK_EQUAL(rpo_features_new(&X, 0, NULL, &features, NULL), RPO_OK);
+  rpo_boost *const boost = boost_of_values(features, &Y, 1, 1.0);
+  check_scores(boost, &X, 1, scores);
+  for (int64_t i = 0; i < LOOK; i++) CHECK_NEAR((double)scores[i], y.v[i], 1e-5);
+  rpo_boost_free(boost);
+  rpo_features_free(features);
+  table_free(&x);
+  table_free(&y);
+}
+
+/* Without scores: a leaf's number has 8, 16 or 32 bits; outputs are ones or numbers. */
+static void many_leaves(int64_t n, int ones) {
+  dice d = {9};
+  table x = table_random(&d, n, 2, 2, 0.0, 0.0), value = table_random(&d, n, 1, 0, 0.0, 0.0);
+  int32_t *const start = mini_room(n + 1, 4), *const index = mini_room(n, 4);
+  float *const scores = mini_room(LOOK * OUTPUTS, 4);
+  for (int64_t i = 0; i < n; i++) {
+    x.v[2 * i + 1] = (double)(i * 7919 % n);
+    start[i + 1] = (int32_t)i + 1;
+    index[i] = (int32_t)(dice_next(&d) % OUTPUTS);
+  }
+  rpo_matrix const X = table_dense(&x);
+  rpo_matrix const Y = {n, OUTPUTS, RPO_CSR, RPO_F64, RPO_I32, 0, ones ? NULL : value.v,
+                        0, 0,       start,   index};
+  rpo_features *features = NULL;
+  mini_context("%lld leaves, ones %d", (long long)n, ones);
+  CHECK_EQUAL(rpo_features_new(&X, 0, NULL, &features, NULL), RPO_OK);
+  rpo_boost *const boost = boost_of_values(features, &Y, 0, 0.5);
+  check_scores(boost, &X, OUTPUTS, scores);
+  rpo_boost_free(boost);
+  rpo_features_free(features);
+  table_free(&x);
+  table_free(&value);
+  free(start);
+  free(index);
+  free(scores);
+}
+
+static void sizes(void) {
+  static const int64_t rows[] = {200, 600, 66000};
+  for (int k = 0; k < 3; k++) {
+    many_codes(rows[k]);
+    many_leaves(rows[k], 0);
+    many_leaves(rows[k], 1);
+  }
+}
+
 /* ---- Memory ---- */
 
 typedef struct attempt {
@@ -231,6 +327,7 @@ static void refusals(void) {
 
 int main(void) {
   RUN(bits);
+  RUN(sizes);
   RUN(memory);
   RUN(refusals);
   return mini_done("boost_ways");

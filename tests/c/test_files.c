@@ -1,16 +1,5 @@
-/* Models as files: saved at once or not at all, mapped, looked into; named arrays; what a hostile file
- * can ask for; models without their labels. */
-#if !defined(_WIN32)
-#define _XOPEN_SOURCE 700
-#include <dirent.h>
-#include <errno.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-#endif
+/* Models as files: mapped, looked into; named arrays; what a hostile file can ask for; models without
+ * their labels. Neighbour: test_saving.c. */
 #include "file.h"
 #include "forge.h"
 #include "forms.h"
@@ -76,135 +65,6 @@ static void mapped_files_read_the_same(void) {
   }
   (void)remove(PATH);
 }
-
-/* ---- Saving ---- */
-
-#if !defined(_WIN32)
-
-static int files_beside(const char *prefix) {
-  int count = 0;
-  DIR *const folder = opendir(".");
-  if (folder == NULL) return -1;
-  for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-    count += strncmp(entry->d_name, prefix, strlen(prefix)) == 0;
-  }
-  (void)closedir(folder);
-  return count;
-}
-
-static void remove_beside(const char *prefix) {
-  DIR *const folder = opendir(".");
-  if (folder == NULL) return;
-  for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-    if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) (void)remove(entry->d_name);
-  }
-  (void)closedir(folder);
-}
-
-static rpo_forest *large_forest(uint64_t seed) {
-  dice d = {seed};
-  problem p =
-      problem_new(table_random(&d, 600, 5, 0, 0.0, 0.0), table_random(&d, 600, 9, 0, 0.0, 0.0));
-  rpo_forest *const forest = problem_forest(&p, 1);
-  problem_free(&p);
-  return forest;
-}
-
-/* A child saves one model and another in turn, until it is killed: what is there is one of them. */
-static void killed_saves_leave_old_or_new(void) {
-  rpo_forest *const a = large_forest(1), *const b = large_forest(2);
-  dice d = {3};
-  int64_t met[2] = {0, 0};
-  CHECK_EQUAL(rpo_forest_save(a, "killed.rpo", NULL, 0, NULL), RPO_OK);
-  for (int k = 0; k < 60; k++) {
-    pid_t const child = fork();
-    if (child == 0) {
-      for (;;) {
-        (void)rpo_forest_save(b, "killed.rpo", NULL, 0, NULL);
-        (void)rpo_forest_save(a, "killed.rpo", NULL, 0, NULL);
-      }
-    }
-    CHECK(child > 0);
-    struct timespec const moment = {0, 100000 + 1000 * (long)dice_below(&d, 8000)};
-    (void)nanosleep(&moment, NULL);
-    CHECK_EQUAL(kill(child, SIGKILL), 0);
-    CHECK_EQUAL(waitpid(child, NULL, 0), child);
-    rpo_forest *c = NULL;
-    rpo_error err;
-    CHECK_OK(rpo_forest_load("killed.rpo", &c, &err), &err);
-    CHECK(forests_equal(c, a) || forests_equal(c, b));
-    met[forests_equal(c, b)]++;
-    rpo_forest_free(c);
-  }
-  CHECK(met[0] > 0 && met[1] > 0);
-  remove_beside("killed.rpo"); /* with what killed ones left behind */
-  rpo_forest_free(a);
-  rpo_forest_free(b);
-}
-
-/* Files may have 1000 bytes, and no signal tells of it. */
-static int saves_in_vain(const rpo_forest *m, const char *path) {
-  int result = 0;
-  pid_t const child = fork();
-  if (child == 0) {
-    struct rlimit const limit = {1000, 1000};
-    rpo_error err;
-    (void)signal(SIGXFSZ, SIG_IGN);
-    (void)setrlimit(RLIMIT_FSIZE, &limit);
-    int const good = rpo_forest_save(m, path, NULL, 0, &err) == RPO_EIO &&
-                     strstr(err.message, "larger than files may be") != NULL;
-    _exit(good ? 0 : 1);
-  }
-  CHECK_EQUAL(waitpid(child, &result, 0), child);
-  return WIFEXITED(result) && WEXITSTATUS(result) == 0;
-}
-
-static void failed_saves_leave_the_old_file(void) {
-  rpo_forest *const a = form_forest(0), *const b = large_forest(1), *c = NULL;
-  rpo_error err;
-  CHECK_OK(rpo_forest_save(a, "full.rpo", NULL, 0, &err), &err);
-  CHECK(saves_in_vain(b, "full.rpo"));
-  CHECK(saves_in_vain(b, "full.rpo.never"));
-  CHECK_EQUAL(files_beside("full.rpo"), 1); /* nothing else is left */
-  CHECK_OK(rpo_forest_load("full.rpo", &c, &err), &err);
-  CHECK(forests_equal(a, c));
-  rpo_forest_free(c);
-  (void)remove("full.rpo");
-  if (access("/dev/full", W_OK) == 0) { /* no file: written to directly */
-    CHECK_EQUAL(rpo_forest_save(b, "/dev/full", NULL, 0, &err), RPO_EIO);
-    CHECK(strstr(err.message, "no space left") != NULL);
-    CHECK_EQUAL(rpo_forest_save(b, "/dev/null", NULL, 0, &err), RPO_OK);
-  }
-  CHECK_EQUAL(rpo_forest_save(b, ".", NULL, 0, &err), RPO_EIO);
-  rpo_forest_free(a);
-  rpo_forest_free(b);
-}
-
-/* The file behind a link is replaced, with the permissions it had; readers of the old one keep it. */
-static void replaced_files_keep_links_and_permissions(void) {
-  rpo_forest *const a = form_forest(0), *const b = form_forest(1), *mapped = NULL, *c = NULL;
-  struct stat about;
-  rpo_error err;
-  CHECK_OK(rpo_forest_save(a, "kept.rpo", NULL, 0, &err), &err);
-  CHECK_EQUAL(chmod("kept.rpo", 0640), 0);
-  (void)remove("link.rpo");
-  CHECK_EQUAL(symlink("kept.rpo", "link.rpo"), 0);
-  CHECK_OK(rpo_forest_open_mapped("link.rpo", &mapped, &err), &err);
-  CHECK_OK(rpo_forest_save(b, "link.rpo", NULL, 0, &err), &err);
-  CHECK(lstat("link.rpo", &about) == 0 && S_ISLNK(about.st_mode));
-  CHECK(stat("kept.rpo", &about) == 0 && (about.st_mode & 07777) == 0640);
-  CHECK_OK(rpo_forest_load("kept.rpo", &c, &err), &err);
-  CHECK(forests_equal(b, c));
-  CHECK(forests_equal(a, mapped));
-  rpo_forest_free(a);
-  rpo_forest_free(b);
-  rpo_forest_free(c);
-  rpo_forest_free(mapped);
-  (void)remove("link.rpo");
-  (void)remove("kept.rpo");
-}
-
-#endif
 
 /* ---- Hostile files ---- */
 
@@ -562,11 +422,6 @@ static void without_memory_nothing_is_lost(void) {
 
 int main(void) {
   RUN(mapped_files_read_the_same);
-#if !defined(_WIN32)
-  RUN(killed_saves_leave_old_or_new);
-  RUN(failed_saves_leave_the_old_file);
-  RUN(replaced_files_keep_links_and_permissions);
-#endif
   RUN(memory_is_bounded_by_the_file);
   RUN(damage_is_named);
   RUN(inspection_tells_what_is_there);

@@ -72,6 +72,27 @@ static void conversion_keeps_numbers(void) {
   }
 }
 
+/* From any type to any other that holds the numbers. */
+static void conversion_between_any_two_types(void) {
+  dice d = {7};
+  double v[N], from[N], to[N];
+  for (int32_t a = RPO_TYPE_U8; a <= RPO_TYPE_F64; a++) {
+    for (int32_t b = RPO_TYPE_U8; b <= RPO_TYPE_F64; b++) {
+      int64_t const count = 1 + fill(&d, a, 8, v + 1) % (N - 1);
+      v[0] = 200.0; /* of no negative type, nor of 8 bits with a sign */
+      for (int64_t i = 0; i < count; i++) {
+        if (b == RPO_TYPE_U8 || b == RPO_TYPE_U16) v[i] = fabs(v[i]);
+        if (v[i] > (b == RPO_TYPE_U8 || a == RPO_TYPE_U8 ? 255.0 : 32767.0)) v[i] = 7.0;
+      }
+      rpo_array const held = array_of(v, count, a, from);
+      rpo_array_convert(&held, b, to);
+      rpo_array const converted = {to, count, b};
+      mini_context("type %d to %d", (int)a, (int)b);
+      for (int64_t i = 0; i < count; i++) CHECK(rpo_array_number(&converted, i) == v[i]);
+    }
+  }
+}
+
 /* Of several arrays of several types, however they are put together. */
 static void ranges_find_the_narrowest_type(void) {
   static const int32_t families[] = {RPO_ANY, RPO_REAL, RPO_COUNT};
@@ -149,6 +170,7 @@ static void halves(void) {
 
 int main(void) {
   RUN(conversion_keeps_numbers);
+  RUN(conversion_between_any_two_types);
   RUN(ranges_find_the_narrowest_type);
   RUN(indices_are_of_two_types);
   RUN(halves);

@@ -1,4 +1,4 @@
-/* Reading forests: predictions, paths, weights, out-of-bag, ratios, all summed by hand. */
+/* Reading forests: predictions, paths, weights, ratios, all summed by hand. Neighbour: test_oob.c. */
 #include "forest.h"
 #include "kinds.h"
 #include "mem.h"
@@ -327,64 +327,6 @@ static void relabelled_by_hand(void) {
   }
 }
 
-/* Out of bag: the trees whose bootstrap left the row out, redrawn here. */
-static void out_of_bag_by_hand(void) {
-  enum { N = 70, TREES = 7 };
-  dice d = {12};
-  for (int k = 0; k < 6; k++) {
-    problem p = random_problem(&d, k % X_KINDS, k % Y_KINDS, N, 4, 0.0);
-    int64_t const cols = p.y.cols, draws = k < 3 ? N : 20;
-    if (k % 2 == 1) random_weights(&d, &p, 0);
-    problem_set(&p, RPO_OPT_N_TREES, TREES);
-    problem_set(&p, RPO_OPT_SEED, 17 + k);
-    problem_set(&p, RPO_OPT_FIRST_TREE, k);
-    problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
-    if (k >= 3) problem_set(&p, RPO_OPT_MAX_SAMPLES, (double)draws);
-    rpo_forest *const f = problem_forest(&p, 1);
-    rpo_matrix const X = problem_x(&p);
-    rpo_control const control = threads_of(2);
-    double *const out = mini_room(N * cols, 8), *const expected = mini_room(N * cols, 8);
-    int64_t counts[N], left_out[N] = {0};
-    double drawn[N], *sums = NULL;
-    rpo_error err;
-    mini_context("case %d", k);
-    CHECK_OK(rpo_forest_predict_oob(f, &X, NULL, p.weight, &control, out, counts, &err), &err);
-    CHECK_EQUAL(rpo_weight_sums(p.weight, N, &sums, NULL), RPO_OK);
-    for (int64_t tree = 0; tree < TREES; tree++) {
-      flat_tree t = tree_read(f, tree);
-      double total = 0.0;
-      rpo_bootstrap((uint64_t)(17 + k), (uint64_t)(k + tree), draws, sums, N, drawn);
-      for (int64_t i = 0; i < N; i++) {
-        total += drawn[i];
-        if (p.weight != NULL && p.weight[i] == 0.0) CHECK(drawn[i] == 0.0);
-        if (drawn[i] > 0.0) continue;
-        left_out[i]++;
-        int64_t const node = tree_walk(&t, p.x.v + i * 4);
-        for (int64_t j = 0; j < cols; j++) expected[i * cols + j] += t.value[node * cols + j];
-      }
-      CHECK(total == (double)draws);
-      CHECK_NEAR(t.a.weight[0], total, 1e-9);
-      tree_free(&t);
-    }
-    for (int64_t i = 0; i < N; i++) {
-      CHECK_EQUAL(counts[i], left_out[i]);
-      for (int64_t j = 0; j < cols; j++) {
-        double const got = out[i * cols + j];
-        if (left_out[i] == 0) {
-          CHECK(isnan(got));
-        } else {
-          CHECK_NEAR(got, expected[i * cols + j] / (double)left_out[i], 1e-12);
-        }
-      }
-    }
-    rpo_delete(sums);
-    free(out);
-    free(expected);
-    rpo_forest_free(f);
-    problem_free(&p);
-  }
-}
-
 /* Ratios of pooled sums, the fallback where the denominator is zero. */
 static void ratio_by_hand(void) {
   enum { N = 60, D = 4 };
@@ -452,7 +394,6 @@ int main(void) {
   RUN(values_are_means_of_rows);
   RUN(importances_by_hand);
   RUN(relabelled_by_hand);
-  RUN(out_of_bag_by_hand);
   RUN(ratio_by_hand);
   return mini_done("readout");
 }

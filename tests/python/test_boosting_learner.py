@@ -133,7 +133,8 @@ def test_softmax_takes_one_step_for_all():
 def test_stopping_bits_and_stages():
     X, Y = problem(4, 200)
     options = {"base_estimator": DecisionTreeRegressor(max_depth=3, splitter="random"),
-               "relabel": False, "random_state": 3, "n_iter_no_change": 5}  # fmt: skip
+               "relabel": False, "random_state": 3, "n_iter_no_change": 5,
+               "learning_rate": 0.05}  # fmt: skip
     model = GradientBoostingRegressor(200, **options).fit(X, Y)
     assert model.n_estimators_ < 200
     assert np.nanargmin(model.validation_score_[: model.n_estimators_ + 6]) == model.n_estimators_

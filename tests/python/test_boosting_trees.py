@@ -247,6 +247,27 @@ def test_every_split_of_many_rows(form, weighted, d, rng):
         assert done == pytest.approx(best, rel=1e-6)
 
 
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("features", [1, 4, 12])
+def test_few_features_of_many_sparse_ones(binary, weighted, features, rng):
+    """Sums by drawn feature, of all features, and of dense ones: the same trees."""
+    n, p, d = 400, 40, 20
+    X = rng.integers(1, 4, size=(n, p)) * (rng.random((n, p)) < 0.1)
+    X = (X > 0).astype(float) if binary else X.astype(float)
+    Y = rng.normal(size=(n, d)) + X[:, :d] - X[:, d:]
+    weight = rng.random(n) * (rng.random(n) < 0.8) if weighted else None
+    options = {"weight": weight, "max_features": features, "max_depth": 6, "learning_rate": 0.3}
+    trees = []
+    for form in (X, sparse.csr_array(X)):
+        for n_jobs in (1, 3):
+            run = boost(form, Y, **options)
+            run.run(4, n_jobs)
+            trees.append(run.model(4).dump())
+    for other in trees[1:]:
+        np.testing.assert_array_equal(trees[0], other)
+
+
 @pytest.mark.parametrize("max_features", [1, 3])
 def test_features_drawn(max_features, rng):
     """Splits are the best of some features; all features have their turn."""

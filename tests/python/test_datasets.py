@@ -257,12 +257,13 @@ def quote(text, mark):
 )
 def test_mulan_round_trip(mulan, values, names, mark, as_sparse, data):
     codes = data.draw(hnp.arrays(np.int8, len(values), elements=st.integers(0, 1)))
-    categories = ",".join(quote(name, mark) for name in names[:2])
+    kinds = tuple(f"k{name}" for name in names[:2])  # no numbers
+    categories = ",".join(quote(kind, mark) for kind in kinds)
     header = [quote(name, mark) + " numeric" for name in names[:3]]
     header.append(quote(names[3], mark) + f"{{{categories}}}")
     rows = []
     for row, code in zip(values.tolist(), codes, strict=True):
-        items = ["?" if np.isnan(v) else repr(v) for v in row] + [quote(names[code], mark)]
+        items = ["?" if np.isnan(v) else repr(v) for v in row] + [quote(kinds[code], mark)]
         if as_sparse:
             rows.append("{" + ",".join(f"{i} {item}" for i, item in enumerate(items)) + "}")
         else:
@@ -272,7 +273,43 @@ def test_mulan_round_trip(mulan, values, names, mark, as_sparse, data):
     np.testing.assert_array_equal(dense(loaded.X), values)
     np.testing.assert_array_equal(loaded.Y[:, 0], codes)
     assert loaded.feature_names + loaded.target_names == names
-    assert loaded.categories == {names[3]: tuple(names[:2])}
+    assert loaded.categories == {names[3]: kinds}
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(
+    ("categories", "numbers"),
+    [
+        ("1,0", [1, 0]),
+        ("-1, 1", [-1, 1]),
+        ("1,2,5", [1, 2, 5]),
+        ("TRUE,FALSE", [1, 0]),
+        ("false,true", [0, 1]),
+        ("'0.0','1.0'", [0, 1]),
+        ("lo,hi", [0, 1]),
+        ("1,01", [0, 1]),
+    ],
+)
+def test_nominal_targets_have_the_numbers_they_spell(mulan, categories, numbers, is_sparse):
+    spelled = categories.replace(" ", "").replace("'", "").split(",")
+    header = ["a numeric", f"y {{{categories}}}"]
+    rows = [f"{{1 {c}}}" if is_sparse else f"1,{c}" for c in [*spelled, "?"]]
+    data = load_mulan(mulan(header, [*rows, *(["{}"] if is_sparse else [])]), n_targets=1)
+    expected = [*numbers, np.nan, *numbers[:is_sparse]]  # left out: the first category
+    np.testing.assert_array_equal(data.Y[:, 0], expected)
+    assert list(data.categories) == (["y"] if categories in ("lo,hi", "1,01") else [])
+    if set(numbers) == {0, 1} and not data.categories:
+        labels = load_mulan(mulan(header, rows[:-1], ["y"]))
+        np.testing.assert_array_equal(dense(labels.Y)[:, 0], numbers)
+        with pytest.raises(ValueError, match="a label cannot be missing"):
+            load_mulan(mulan(header, rows, ["y"]))
+
+
+@pytest.mark.parametrize("row", ["1\t0\t2.5", "1 0  2.5", " 1 \t0 2.5 "])
+def test_rows_of_tabs_or_spaces(mulan, row):
+    data = load_mulan(mulan(["a numeric", "y {0,1}", "b numeric"], [row], ["y"]))
+    np.testing.assert_array_equal(data.X, [[1, 2.5]])
+    np.testing.assert_array_equal(data.Y, [[0]])
 
 
 # Mulan: which attributes are the targets

@@ -35,6 +35,7 @@ boosted = [
     ({"projection": "hadamard", "n_components": 7, "max_leaf_nodes": 9}, X, w),
     ({"projection": "top", "n_components": 3, "leaf": "mean"}, X, None),
     ({"projection": "norm-sampling", "max_features": 0.3}, S, None),
+    ({"projection": None, "leaf": "mean", "max_depth": 3, "max_features": 4}, S, w),
     ({"relabel": False, "early_stopping": False}, X, w),
     ({"strategy": "single_target", "max_depth": 2}, X, w),
 ]

@@ -138,6 +138,46 @@ def test_classes_of_strings_come_back(data, tmp_path):
     np.testing.assert_array_equal(pyrpo.load(tmp_path / "m.rpo").predict(X), model.predict(X))
 
 
+def test_what_a_file_cannot_hold_is_set_again_before_more_is_grown(data, tmp_path):
+    """Else a model with a callable loss would go on with the default loss, and say nothing."""
+    X, Y = data
+
+    def loss(y, scores):
+        return (y - scores) ** 4 / 4, (scores - y) ** 3
+
+    def boosted(rounds):
+        return pyrpo.GradientBoostingRegressor(
+            loss=loss, n_estimators=rounds, warm_start=True, random_state=0
+        )
+
+    boosted(3).fit(X, Y).save(tmp_path / "a.rpo")
+    pyrpo.load(tmp_path / "a.rpo").save(tmp_path / "b.rpo")
+    for name in ("a.rpo", "b.rpo"):
+        again = pyrpo.load(tmp_path / name).set_params(n_estimators=6)
+        before = again.predict(X)
+        with pytest.raises(ValueError, match="warm_start cannot go on with loss='squared'"):
+            again.fit(X, Y)
+        np.testing.assert_array_equal(again.predict(X), before)
+        again.set_params(loss=loss).fit(X, Y)
+        np.testing.assert_array_equal(again.predict(X), boosted(6).fit(X, Y).predict(X))
+        again.set_params(loss="squared", n_estimators=7).fit(X, Y)  # one's own choice by now
+    afresh = pyrpo.load(tmp_path / "a.rpo").set_params(warm_start=False).fit(X, Y)
+    assert afresh.set_params(warm_start=True, n_estimators=7).fit(X, Y).n_estimators_ == 7
+
+
+def test_keys_that_look_alike_have_arrays_of_their_own(data, tmp_path):
+    _, Y = data
+    model = embedding.PLST(3).fit(Y)
+    keys = [1, "1", "1'", "", "a\0b", "a b"]
+    model.extra_ = {key: np.full(2, i) for i, key in enumerate(keys)}
+    model.__dict__["extra_.1"] = np.full(2, 9)
+    model.save(tmp_path / "m.rpo")
+    again = pyrpo.load(tmp_path / "m.rpo")
+    assert list(again.extra_) == keys
+    assert [int(again.extra_[key][0]) for key in keys] == list(range(len(keys)))
+    assert getattr(again, "extra_.1")[0] == 9
+
+
 def test_strangers_are_refused_by_name(data, tmp_path):
     X, Y = data
     strangers = [

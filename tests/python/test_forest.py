@@ -148,6 +148,18 @@ def test_warm_start_refuses_other_data():
     np.testing.assert_array_equal(forest.predict_proba(X), before)
 
 
+@pytest.mark.parametrize("cls", [pyrpo.ExtraTreesClassifier, pyrpo.GradientBoostingClassifier])
+@pytest.mark.parametrize("name", ["labels", "other classes"])
+def test_warm_start_refuses_other_classes(cls, name):
+    """Of as many outputs, in numbers of the same names."""
+    X, c = data()[0], np.arange(len(data()[0])) % 3
+    forest = cls(3, warm_start=True, random_state=0).fit(X, c)
+    forest.set_params(n_estimators=6)
+    with pytest.raises(ValueError, match="the same classes"):
+        forest.fit(X, c + 1 if name == "other classes" else np.eye(3, dtype=int)[c])
+    assert forest.fit(X, c).predict(X).shape == c.shape
+
+
 # ---- sampling and weights ----
 
 
@@ -904,3 +916,23 @@ def test_import_is_light(tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("kind", ["one", "many", "classes", "labels"])
+def test_random_cuts_on_values(kind, missing, dtype):
+    """Rows that differ end in leaves of their own, on the way down as when they were grown."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4)).astype(dtype)
+    X[:, 3] = np.round(X[:, 3])
+    X[:, :2][rng.random((3000, 2)) < missing] = np.nan
+    cls = pyrpo.ExtraTreesClassifier if kind in ("classes", "labels") else pyrpo.ExtraTreesRegressor
+    y = {
+        "one": rng.normal(size=3000),
+        "many": rng.normal(size=(3000, 5)),
+        "classes": rng.integers(0, 40, 3000),
+        "labels": (rng.random((3000, 60)) < 0.05).astype(int),
+    }[kind]
+    model = cls(3, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), y, atol=1e-12)

@@ -367,6 +367,13 @@ def test_rows_without_weight_do_not_matter(texts):
     np.testing.assert_allclose(a.predict_proba(X_test), b.predict_proba(X_test), atol=1e-3)
 
 
+def test_features_that_never_occur():
+    """Only the labels' shares are left to learn."""
+    Y = sparse.csr_array((np.arange(60)[:, None] % 4 == np.arange(4)).astype(float))
+    model = LabelEmbeddingClassifier(random_state=0).fit(sparse.csr_array((60, 5)), Y)
+    np.testing.assert_allclose(model.predict_proba(sparse.csr_array((2, 5))), 0.25, atol=0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "aloi-train.vw.gz").exists(), reason="ALOI is not here")
 def test_aloi_error():

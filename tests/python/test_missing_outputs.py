@@ -224,3 +224,21 @@ def test_constant_outputs_have_no_part_in_std():
     Y[:, 0] = 7.0
     model = pyrpo.DecisionTreeRegressor(output_scale="std").fit(X, Y)
     np.testing.assert_allclose(model.predict(X), Y, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean", "Float64", "object"])
+def test_missing_labels_of_nullable_frames(dtype):
+    X, Y = data()
+    frame = pd.DataFrame(Y).astype("Int64").astype(dtype)
+    for cls in (pyrpo.RandomForestClassifier, pyrpo.GradientBoostingClassifier):
+        model, plain = cls(3, random_state=0).fit(X, frame), cls(3, random_state=0).fit(X, Y)
+        np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+
+
+def test_missing_labels_of_polars():
+    X, Y = data()
+    rows = [[None if np.isnan(v) else bool(v) for v in row] for row in Y]
+    frame = pytest.importorskip("polars").DataFrame(rows, orient="row")
+    model = pyrpo.RandomForestClassifier(3, random_state=0)
+    p = model.fit(X, frame).predict_proba(X)
+    np.testing.assert_array_equal(p, model.fit(X, Y).predict_proba(X))
