@@ -128,9 +128,10 @@ def encodings(results: Results) -> list[str]:
         "generated: each row has a label, some labels far more often than others, and all its "
         f"ancestors in a random tree; {first['n']:,} rows, {first['d']:,} labels, "
         f"{first['non_zeros']:,} entries; k = {first['k']}. CPU seconds of one core, mean ± "
-        "standard deviation over seeds. Full rank: of the drawn columns of V_kᵀ. Here a fifth of "
-        "the labels in use have the rows of another one, a parent those of its only child: drawing "
-        "both costs the rank. The pseudo-inverse shares their weight."
+        "standard deviation over seeds. Full rank: of the drawn columns of V_kᵀ. Here a parent "
+        "without texts of its own is the sum of its children, and the double of an only child, as "
+        "a quarter of the labels in use are: drawing it and all its children costs the rank. The "
+        "pseudo-inverse shares their weight."
     )
     header = ["method", "seconds, paper", "seconds", "trials, paper", "trials", "ratio",
               "full rank, paper", "full rank"]  # fmt: skip
