@@ -32,7 +32,7 @@ def problems(draw):
 @pytest.mark.parametrize("forest", [RandomForestRegressor, ExtraTreesRegressor])
 @pytest.mark.parametrize("max_leaf_nodes", [None, 12])
 @given(problem=problems(), columns=st.sampled_from([30, 200, 700]), k=st.sampled_from([0.4, 1.0]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_columns_of_zeros_change_nothing(forest, max_leaf_nodes, problem, columns, k):
     X, Y, weight = problem
     n = len(X)
