@@ -15,7 +15,7 @@ PY_FILES := pyrpo tests bench examples
 
 .PHONY: help demo bench bench-boosting bench-joly2014 bench-joly2017 bench-bi2013 bench-mineiro2015 \
         test test-c test-examples test-python check lint check-c dev format clean \
-        check-long long-python long-serial long-valgrind long-clang long-race long-foreign \
+        check-long long-python long-sanitize long-serial long-valgrind long-clang long-race long-foreign \
         long-soak long-analysis coverage fuzz fuzz-text
 
 help:
@@ -29,7 +29,7 @@ help:
 	@echo "make bench-bi2013, make bench-mineiro2015  those of the papers on label spaces"
 	@echo "make check       linters, formatters, C tests under the address and UB sanitizers"
 	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang, for races,"
-	@echo "                 big-endian and of 32 bits; eight threads for ten minutes; static analysis"
+	@echo "                 big-endian and of 32 bits, with sanitizers for all instruction sets; eight threads for ten minutes; static analysis"
 	@echo "make fuzz        libFuzzer (clang): models, text for rpo-predict, the C interface (RUNS=100000)"
 	@echo "make fuzz-text   atheris on the readers of text files (RUNS=100000)"
 	@echo "make coverage    lines and branches of csrc that the C tests reach"
@@ -106,13 +106,18 @@ lint: $(STAMP)/lint-tools
 	ruff format --check $(PY_FILES)
 	$(VENV)/bin/clang-format --dry-run --Werror $(C_FILES)
 
+# Wider instruction sets are the same sources compiled again: `make long-sanitize` has them all.
 check-c: build/sanitize/build.ninja
-	meson test -C build/sanitize --print-errorlogs -t 5
+	meson test -C build/sanitize --print-errorlogs -t 5 --no-suite patience
 
-check-long: long-python long-serial long-valgrind long-clang long-race long-foreign long-soak long-analysis
+check-long: long-python long-sanitize long-serial long-valgrind long-clang long-race long-foreign long-soak long-analysis
 
 long-python: $(STAMP)/test-tools $(STAMP)/package
 	$(VENV)/bin/pytest -m slow; status=$$?; [ $$status -eq 0 ] || [ $$status -eq 5 ] # 5: none
+
+long-sanitize: $(STAMP)/build-tools
+	[ -f build/sanitize-all/build.ninja ] || meson setup build/sanitize-all $(SANITIZE)
+	meson test -C build/sanitize-all --print-errorlogs -t 10
 
 long-serial: build/serial/build.ninja
 	meson test -C build/serial --print-errorlogs
@@ -218,9 +223,10 @@ build/serial/build.ninja: $(STAMP)/build-tools
 	[ -f $@ ] || meson setup build/serial -Dopenmp=disabled
 	@touch $@
 
+SANITIZE = -Ddebug=true -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
+
 build/sanitize/build.ninja: $(STAMP)/build-tools
-	[ -f $@ ] || meson setup build/sanitize -Dbuildtype=debugoptimized \
-	  -Db_sanitize=address,undefined -Db_lundef=false
+	[ -f $@ ] || meson setup build/sanitize $(SANITIZE) -Dsimd=false
 	@touch $@
 
 # ---- developing ---------------------------------------------------------------------------------------
