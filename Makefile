@@ -29,7 +29,8 @@ help:
 	@echo "make bench-bi2013, make bench-mineiro2015  those of the papers on label spaces"
 	@echo "make check       linters, formatters, C tests under the address and UB sanitizers"
 	@echo "make check-long  slow Python tests; C tests in valgrind, without OpenMP, by clang, for races,"
-	@echo "                 big-endian and of 32 bits, with sanitizers for all instruction sets; eight threads for ten minutes; static analysis"
+	@echo "                 with sanitizers for all instruction sets, big-endian and of 32 bits; eight"
+	@echo "                 threads for ten minutes; static analysis"
 	@echo "make fuzz        libFuzzer (clang): models, text for rpo-predict, the C interface (RUNS=100000)"
 	@echo "make fuzz-text   atheris on the readers of text files (RUNS=100000)"
 	@echo "make coverage    lines and branches of csrc that the C tests reach"
@@ -97,7 +98,7 @@ test-examples: build/c/build.ninja
 # The script, not `python -m pytest`: that would put this folder first on the path and import the
 # sources instead of the installed package.
 test-python: $(STAMP)/test-tools $(STAMP)/package
-	$(VENV)/bin/pytest -m "not slow" $(ARGS)
+	$(VENV)/bin/pytest -m "not slow" -n auto --maxprocesses 4 --dist loadgroup $(ARGS)
 
 check: lint check-c
 

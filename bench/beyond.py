@@ -119,8 +119,7 @@ def estimator(data: Set, setting: dict, X, Y, trees: int, seed: int):
     kind, k, m = options.pop("kind"), options.pop("k", 1), options.pop("m", 1)
     if options.get("max_samples") == 1.0:
         del options["max_samples"]
-    if "projection" in options:
-        options["n_components"] = max(1, int(0.5 + m * np.log(Y.shape[1])))
+    options["n_components"] = max(1, int(0.5 + m * np.log(Y.shape[1])))
     p = X.shape[1]
     names = {"forest": "RandomForest", "extra": "ExtraTrees"}
     cls = getattr(pyrpo, names[kind] + ("Classifier" if data.targets is None else "Regressor"))

@@ -44,7 +44,7 @@ def sample(rng, n):
 def measure(**parameters):
     """Components of one kind of forest."""
     X_test, Y_test = sample(np.random.default_rng(1), N_TEST)
-    forest = RandomForestRegressor(N_TREES, **parameters)
+    forest = RandomForestRegressor(N_TREES, max_features=1.0, **parameters)
     return bias_variance(
         forest,
         sample,

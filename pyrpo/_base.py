@@ -196,8 +196,9 @@ class BaseTrees(Fitted):
     def importances(self, X, y, sample_weight=None) -> np.ndarray:
         """Mean decrease in variance of the outputs `y`, projected or not; they sum to 1.
 
-        The training data go down the trees again, each tree's sample as it was drawn. Without a
-        projection, and with the y of `fit`, these are `feature_importances_`.
+        The training data go down the trees again, each tree's sample as it was drawn. Where all
+        trees are grown on the outputs themselves, and with the y of `fit`, these are
+        `feature_importances_`.
 
         Parameters
         ----------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrpo._growth import Growth, Setting, Tuning, grow_until, race
+from pyrpo._growth import LOOK, Growth, Setting, Tuning, grow_until, race
 from pyrpo._options import number
 from pyrpo.projection import named_projection, resolve_components
 
@@ -20,14 +20,23 @@ def _sizes(shape: tuple[int, int], kind: str) -> list[int]:
     d = shape[1]
     most = min(shape) if kind == "pca" else d
     wanted = (1, resolve_components("log", *shape), int(0.5 + 2 * np.log(d)), 25)
-    return sorted({min(m, most) for m in wanted})
+    return sorted({max(1, min(m, most)) for m in wanted})
 
 
-def _chosen(tuning: Tuning) -> Setting | None:
-    for row in tuning.rows:
-        if row["chosen"]:
-            return Setting(row["projection"], row["n_components"] or "log", row["max_features"])
-    return None
+CANNOT = (
+    "nothing raced: errors are taken out of bag, which needs bootstrap=True, a y without missing "
+    "entries, a sample_weight by row and strategy='joint'"
+)
+
+
+def _chosen(tuning: Tuning | None, among: list[Setting] | None = None) -> dict[str, Any] | None:
+    """What an earlier race chose, if it is still among what trees may be grown on."""
+    row = next((row for row in tuning.rows if row["chosen"]), None) if tuning else None
+    if row is None or among is None:
+        return row
+    names = ("projection", "n_components")
+    kept = any(all(setting.row()[name] == row[name] for name in names) for setting in among)
+    return row if kept else None
 
 
 class ChoosesItself:
@@ -40,8 +49,13 @@ class ChoosesItself:
     def _max_features(self):
         return "sqrt" if self._is_auto("max_features") else self.max_features
 
+    def _components(self):
+        return "log" if self._is_auto("n_components") else self.n_components
+
     def _races_outputs(self) -> bool:
-        return self._is_auto("n_components") or self._is_auto("projection")
+        """Whether what trees are grown on is to be found; no race of what a user made."""
+        named = isinstance(self.projection, str | None)
+        return named and (self._is_auto("n_components") or self._is_auto("projection"))
 
     def _check_growth(self, outputs):
         if self.max_time is not None and not number(self.max_time, "max_time", 0.0):
@@ -55,37 +69,34 @@ class ChoosesItself:
             raise ValueError(
                 f"target_score={target!r} needs bootstrap=True: it is taken out of bag"
             )
-        if self._is_auto("n_components") and not isinstance(self.projection, str | None):
+        if target is not None and outputs.fallback is not None:
             raise ValueError(
-                "n_components='auto' needs a projection by name, 'auto' or None, "
-                f"got {self.projection!r}"
-            )
-        chooses = self._races_outputs() or self._is_auto("max_features") or target is not None
-        if chooses and outputs.fallback is not None:
-            raise ValueError(
-                "n_components, projection or max_features 'auto' and target_score need a y without "
-                "missing entries and a sample_weight by row"
+                f"target_score={target!r} needs a y without missing entries and a sample_weight "
+                "by row"
             )
         for setting in self._contestants(outputs.seen.shape, 1):
             if isinstance(setting.projection, str):
                 named_projection(setting.projection, setting.n_components)
 
     def _contestants(self, shape: tuple[int, int], k: int) -> list[Setting]:
-        """Settings of the first round: the original outputs, then projections of them."""
-        plain = Setting(None, "log", k)
+        """Settings of the first round; the first stands until another is clearly better."""
+        kind, d = self.projection, shape[1]
         if not self._races_outputs():
-            return [Setting(self.projection, self.n_components, k)]
-        if shape[1] == 1:
-            return [plain]
-        kind = self.projection
+            return [Setting(kind, self._components(), k)]
         if kind is not None and kind != "auto":
-            return [plain, *(Setting(kind, m, k) for m in _sizes(shape, kind))]
+            sizes = _sizes(shape, kind)
+            usual = min(resolve_components("log", *shape), sizes[-1])
+            sizes.sort(key=lambda m: m != usual)
+            return [Setting(kind, m, k) for m in sizes]
+        plain = Setting(None, "log", k)
+        if d == 1 or (d == 2 and self._indicator is False):  # two classes are one output
+            return [plain]
         if not self._is_auto("n_components"):
             m = resolve_components(self.n_components, *shape)
-            return [plain, *(Setting(name, m, k) for name in RACED if m <= shape[1])]
+            return [plain, *(Setting(name, m, k) for name in RACED if m <= d)]
         most = _sizes(shape, "subsample")[-1]
         some = [Setting("gaussian", m, k) for m in _sizes(shape, "gaussian")]
-        return [plain, *some, Setting("subsample", most, k)]
+        return [plain, *some, *([Setting("subsample", most, k)] if most < d else [])]
 
     def _rounds(self, growth: Growth) -> list[list[Setting]]:
         k = int(growth.options["max_features"])
@@ -100,21 +111,26 @@ class ChoosesItself:
     def _more_features(self, k: int, p: int) -> set[int]:
         return {2 * k, 4 * k}
 
-    def _plain(self, options):
-        k = int(options["max_features"])
+    def _with(self, row: dict[str, Any], usual: Setting) -> Setting:
+        """The usual setting, with what an earlier race chose in place of what may be chosen."""
         if self._races_outputs():
-            return Setting(None, "log", k)
-        return Setting(self.projection, self.n_components, k)
+            parts = {name: row[name] for name in ("projection", "n_components")}
+            parts["n_components"] = parts["n_components"] or "log"
+            usual = replace(usual, **parts)
+        if self._is_auto("max_features"):
+            usual = replace(usual, max_features=row["max_features"])
+        return usual
 
     def _grow(self, growth, earlier):
         begin = time.monotonic()
         rounds = self._rounds(growth)
+        best = rounds[0][0]
         tuning = earlier.get("tuning_") if self.warm_start else None
-        best = self._plain(growth.options)
-        if tuning is not None:
-            best = _chosen(tuning) or best
+        row = _chosen(tuning, rounds[0])
+        if row is not None:
+            best = self._with(row, best)
         elif sum(map(len, rounds)) > 1:
-            best, tuning = race(growth, rounds)
+            best, tuning = self._race(growth, rounds, begin)
         if tuning is not None:
             self.tuning_ = tuning
         if self.max_time is None and self.target_score is None:
@@ -123,11 +139,22 @@ class ChoosesItself:
             return
         self.convergence_ = grow_until(growth, best, self.max_time, self.target_score, begin)
 
+    def _race(self, growth, rounds, begin):
+        """Race if that is possible; half of the time is for it."""
+        outputs, best = growth.outputs, rounds[0][0]
+        single = self._is_single(outputs.Y.shape[1])
+        if not self.bootstrap or outputs.fallback is not None or single:
+            return best, Tuning([], CANNOT)
+        if self.max_time is None:
+            return race(growth, rounds)
+        growth.grow(best, 1)
+        if (time.monotonic() - begin) * LOOK > self.max_time / 2:
+            return best, Tuning([], f"max_time={self.max_time!r} is too short for a race")
+        return race(growth, rounds, begin + self.max_time / 2)
+
     def _resolved(self) -> dict[str, Any]:
         """What stands for parameters that were to choose themselves."""
-        names = [n for n in ("projection", "n_components", "max_features") if self._is_auto(n)]
-        best = _chosen(self.tuning_) if names and hasattr(self, "tuning_") else None
-        plain = {"projection": None, "n_components": "log", "max_features": "sqrt"}
-        if best is not None and self._races_outputs():
-            names += ["projection", "n_components"]
-        return {n: plain[n] if best is None else getattr(best, n) for n in names}
+        projection = None if self._is_auto("projection") else self.projection
+        setting = Setting(projection, self._components(), self._max_features())
+        row = _chosen(getattr(self, "tuning_", None))
+        return vars(setting if row is None else self._with(row, setting))

@@ -21,10 +21,9 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "min_samples_leaf": ("int or float", "Fewest rows, or share of the rows, in a leaf."),
     "min_weight_fraction_leaf": (_RATE, "Smallest share of the total weight in a leaf."),
     "max_features": (
-        '"sqrt", "log2", int, float or None',
-        "Features drawn at a node, the paper's k.\n"
-        'Forests also take "auto": sqrt(p), 2 sqrt(p), 4 sqrt(p) or, of regressors, p/3, by a\n'
-        "race (see ``tuning_``).",
+        '"auto", "sqrt", "log2", int, float or None',
+        'Features drawn at a node, the paper\'s k. "auto", of forests: sqrt(p) unless 2 sqrt(p),\n'
+        "4 sqrt(p) or, of regressors, p/3 are clearly better in a race (see ``tuning_``).",
     ),
     "max_leaf_nodes": (_INT_OR_NONE, "Grow best-first to so many leaves."),
     "min_impurity_decrease": (_RATE, "Under a projection in units of the projected variance."),
@@ -54,15 +53,17 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         'What trees are grown on; leaves always hold the original outputs. A name ("gaussian",\n'
         '"rademacher", "achlioptas", "sparse", "hadamard", "subsample", "pca"), an object of\n'
         "`pyrpo.projection`, whose own ``random_state`` is not used, any transformer of y, a\n"
-        'matrix, or None: the original outputs. Forests also take "auto": kinds race too.',
+        'matrix, or None: the original outputs. "auto", of forests: kinds race too.',
     ),
     "n_components": (
-        'int, "log" or "jl"',
-        "The paper's m, for projections given by name.\n"
-        'Forests also take "auto": 1, ln d, 2 ln d, 25 or the original outputs, by a race on\n'
-        "out-of-bag precision at equal work (see ``tuning_``), whose trees are kept. Without\n"
-        "bootstrap its trees leave a fifth of the rows out, at most 2000. With\n"
-        "``projection=None`` Gaussian projections race.",
+        '"auto", int, "log" or "jl"',
+        "The paper's m, for projections given by name; without a projection a number means the\n"
+        'original outputs. "auto", of forests: while the forest grows, ln d components race with\n'
+        "1, 2 ln d and 25 of them or, with ``projection=None``, the original outputs race with\n"
+        "Gaussian projections and a subsample of them. What is clearly better out of bag at equal\n"
+        "work grows the rest (see ``tuning_``); all trees are kept. Nothing races without\n"
+        "bootstrap, with missing outputs, weights by entry or single targets, nor in a forest of\n"
+        "few trees (24 to 60, by how many settings there are).",
     ),
     "max_time": (
         "float or None",
@@ -99,7 +100,7 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "strategy": (
         '"joint" or "single_target"',
         "A forest of `n_estimators` trees of its own for each output (the forest and boosting\n"
-        "papers' st-rf, br-rf), each as it would be alone. 1-D classes are one output.",
+        "papers' st-rf, br-rf), each as it would be if nothing raced. 1-D classes are one.",
     ),
     "max_bins": (
         _INT_OR_NONE,

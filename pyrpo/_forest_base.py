@@ -95,9 +95,9 @@ class BaseForest(ChoosesItself, BaseTrees):
                     f"{name}={value!r} does not go with strategy='single_target'; "
                     f"use {name}={allowed!r}"
                 )
-        for name in ("n_components", "max_features", "threshold", "class_weight"):
+        for name in ("threshold", "class_weight"):
             value = getattr(self, name, None)
-            if isinstance(value, str) and value in ("auto", "oob", "balanced_subsample"):
+            if isinstance(value, str) and value in ("oob", "balanced_subsample"):
                 raise ValueError(f"{name}={value!r} does not go with strategy='single_target'")
         if outputs.fallback is not None:
             raise ValueError(

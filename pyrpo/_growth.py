@@ -23,10 +23,13 @@ from pyrpo.projection import resolve_projection
 
 ROWS = 2000  # scored at most
 LOOK = 6  # trees a setting in a look
+FEWEST = 3  # of these
+FEW_ROWS = 10  # tell nothing of how far chance goes
+SURE = 2.0  # standard errors of the difference that make a setting clearly better
 CONVERGED = 0.005  # of R2 that infinitely many trees would add
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Setting:
     """What trees are grown on, and how many features they draw."""
 
@@ -34,10 +37,19 @@ class Setting:
     n_components: Any
     max_features: int
 
+    @property
+    def key(self) -> tuple:
+        """Equal for equal settings; matrices and objects are what they are."""
+        name = self.projection
+        if not isinstance(name, str | None):
+            name = id(name)
+        return name, self.n_components, self.max_features
+
     def row(self) -> dict[str, Any]:
         name = self.projection
         if not isinstance(name, str | None):
             name = type(name).__name__
+            return {"projection": name, "n_components": None, "max_features": self.max_features}
         components = None if name is None else self.n_components
         return {"projection": name, "n_components": components, "max_features": self.max_features}
 
@@ -64,7 +76,7 @@ class Growth:
     def _told(self, done: int, total: int) -> Any:
         return self.progress(self.grown + done, self.wanted)
 
-    def grow(self, setting: Setting, trees: int, weight: np.ndarray | None = None) -> Model:
+    def grow(self, setting: Setting, trees: int) -> Model:
         """So many trees more."""
         spec, target = resolve_projection(
             setting.projection,
@@ -84,7 +96,7 @@ class Growth:
             target_view,
             label_view,
             fallback=self.outputs.fallback,
-            weight=self.outputs.weight if weight is None else weight,
+            weight=self.outputs.weight,
             projection=spec,
             n_jobs=self.n_jobs,
             progress=None if self.progress is None else self._told,
@@ -104,7 +116,7 @@ class SingleTargets(Growth):
     All have the seed: an output's forest is the one it would have alone.
     """
 
-    def grow(self, setting: Setting, trees: int, weight: np.ndarray | None = None) -> Model:
+    def grow(self, setting: Setting, trees: int) -> Model:
         """All the trees, those of each output in turn."""
         Y, d = self.outputs.Y, self.outputs.Y.shape[1]
         Y = Y.tocsc() if sparse.issparse(Y) else Y
@@ -149,15 +161,28 @@ class Errors:
         b = agreement[:, 0]
         self.sums = self.sums + np.column_stack([b, agreement[:, 1], b * (b - 1), agreement[:, 2]])
 
+    def by_row(self) -> tuple[np.ndarray, np.ndarray]:
+        """Error of infinitely many trees and one tree's variance; NaN where no two were free."""
+        trees, singles, pairs, products = self.sums.T
+        with np.errstate(invalid="ignore"):
+            limit = products / pairs
+            return limit, singles / trees - limit
+
     def estimate(self, weight: np.ndarray) -> tuple[float, float]:
         """Error of infinitely many trees, and the variance that each tree adds to it."""
-        trees, singles, pairs, products = self.sums.T
-        used = pairs > 0
-        if not used.any():
-            return np.nan, np.nan
-        w = weight[used] / weight[used].sum()
-        limit = float(w @ (products[used] / pairs[used]))
-        return limit, float(w @ (singles[used] / trees[used])) - limit
+        limit, variance = (weighted(rows, weight)[0] for rows in self.by_row())
+        return limit, variance
+
+
+def weighted(rows: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """Mean of the rows that are not NaN, and its standard error, unknown of few rows."""
+    used = ~np.isnan(rows)
+    if not weight[used].any():
+        return np.nan, np.nan
+    w = weight[used] / weight[used].sum()
+    mean = float(w @ rows[used])
+    known = used.sum() >= FEW_ROWS
+    return mean, float(np.linalg.norm(w * (rows[used] - mean))) if known else np.inf
 
 
 class Watched:
@@ -165,8 +190,7 @@ class Watched:
 
     def __init__(self, growth: Growth) -> None:
         n, options = growth.X.shape[0], growth.options
-        self.bootstrap = bool(options["bootstrap"])
-        count = min(ROWS, n if self.bootstrap else max(1, n // 5))
+        count = min(ROWS, n)
         rng = np.random.default_rng([int(options["seed"]), 1])
         self.rows = np.sort(rng.permutation(n)[:count])
         outputs, self._growth = growth.outputs, growth
@@ -181,18 +205,9 @@ class Watched:
         if sparse.issparse(Y):
             self.variance -= float(((w @ Y) ** 2).sum())
 
-    def held_out(self) -> np.ndarray | None:
-        """Weights of the fit that leave the rows out, where no bootstrap does."""
-        if self.bootstrap:
-            return None
-        n, weight = self._growth.X.shape[0], self._growth.outputs.weight
-        kept = np.ones(n) if weight is None else weight.copy()
-        kept[self.rows] = 0.0
-        return kept if kept.any() else None
-
     def agreement(self, model: Model) -> np.ndarray:
-        weight = self._growth.outputs.weight if self.bootstrap else None
-        return model.agreement(self.X, self.Y, self.rows, weight, self._growth.n_jobs)
+        growth = self._growth
+        return model.agreement(self.X, self.Y, self.rows, growth.outputs.weight, growth.n_jobs)
 
     def r2(self, error: float) -> float:
         return 1.0 - error / self.variance if self.variance > 0 else np.nan
@@ -312,7 +327,7 @@ class _Arm:
         self.limit = self.spread = 0.0
 
     def look(self, growth: Growth, watched: Watched, trees: int) -> None:
-        model = growth.grow(self.setting, trees, watched.held_out())
+        model = growth.grow(self.setting, trees)
         self.errors.add(watched.agreement(model))
         self.trees += trees
         self.total += model.work
@@ -327,43 +342,102 @@ class _Arm:
         error = self.limit + self.spread * self.work / work
         return np.inf if np.isnan(error) else error
 
+    def beats(self, other: _Arm, work: float, weight: np.ndarray) -> bool:
+        """Whether the errors are smaller by more than chance makes them."""
+        mine, others = (
+            limit + variance * arm.work / work
+            for arm in (self, other)
+            for limit, variance in (arm.errors.by_row(),)
+        )
+        gain, deviation = weighted(others - mine, weight)
+        return gain > SURE * deviation
 
-def race(growth: Growth, rounds: list[list[Setting]]) -> tuple[Setting, Tuning]:
-    """Grow a few trees of each setting; the best setting of a round enters the next, as its first.
+
+class _Late(Exception):
+    """A race would not end in time."""
+
+
+class _Course:
+    """The arms of a race, and the time that is left for it."""
+
+    def __init__(self, growth: Growth, first: Setting, ends: float) -> None:
+        self.growth, self.watched, self.ends = growth, Watched(growth), ends
+        self.arms: dict[tuple, _Arm] = {}
+        self._first, self._pace = first, 0.0
+
+    @property
+    def budget(self) -> float:
+        """Work that is to be spent: that of a forest of the first setting."""
+        return self.growth.wanted * self.arms[self._first.key].work
+
+    def look(self, setting: Setting, trees: int, looks: int = 1) -> None:
+        """Look at a setting unless it was looked at so often."""
+        arm = self.arms.setdefault(setting.key, _Arm(setting))
+        if arm.trees >= looks * trees:
+            return
+        begin = time.monotonic()
+        if begin + self._pace * setting.max_features > self.ends:
+            raise _Late
+        arm.look(self.growth, self.watched, trees)
+        if self._pace == 0.0:
+            self._pace = (time.monotonic() - begin) / setting.max_features
+
+    def tuning(self, best: Setting, note: str = "") -> Tuning:
+        """What was found."""
+        arms = [arm for arm in self.arms.values() if arm.trees > 0]
+        rows = [
+            arm.setting.row()
+            | {"trees": arm.trees, "work": arm.work, "r2_limit": self.watched.r2(arm.limit)}
+            | {"r2": self.watched.r2(arm.error(self.budget))}
+            | {"chosen": arm.setting.key == best.key}
+            for arm in arms
+        ]
+        return Tuning(rows, note)
+
+
+def race(
+    growth: Growth, rounds: list[list[Setting]], ends: float = np.inf
+) -> tuple[Setting, Tuning]:
+    """Grow a few trees of each setting; who wins a round enters the next, as its first.
 
     The first setting of all says what work is to be spent. Two looks a round: at all settings, then
-    again at the two best.
+    again at the first and at the best of the others, which wins if it is clearly better. No look is
+    begun that would not be over when the clock says `ends`.
     """
-    settings = 1 + sum(len(r) - 1 for r in rounds)
-    trees = min(LOOK, growth.wanted // (2 * settings + 2))
-    best = rounds[0][0]
-    if trees < 3:
-        need = 3 * (2 * settings + 2)
+    trees, best = trees_a_look(growth.wanted, rounds), rounds[0][0]
+    if trees < FEWEST:
+        need = FEWEST * (2 * _settings(rounds) + 2)
         return best, Tuning([], f"{growth.wanted} trees are too few for a race: it needs {need}")
-    watched, arms = Watched(growth), {}
+    course = _Course(growth, best, ends)
+    try:
+        course.look(best, trees)
+        if course.budget == 0.0:
+            return best, Tuning([], "nothing raced: trees have no splits")
+        for number, contestants in enumerate(rounds):
+            if number > 0:  # a later round varies max_features only
+                contestants = [replace(best, max_features=s.max_features) for s in contestants]
+            for setting in contestants:
+                course.look(setting, trees)
+            first, *others = (course.arms[s.key] for s in contestants)
+            if not others:
+                continue
+            rival = min(others, key=lambda arm: arm.error(course.budget))
+            for arm in (first, rival):
+                course.look(arm.setting, trees, looks=2)
+            if rival.beats(first, course.budget, course.watched.weight):
+                best = rival.setting
+    except _Late:
+        return best, course.tuning(best, "max_time ended the race")
+    return best, course.tuning(best)
 
-    def error(arm: _Arm) -> float:
-        return arm.error(growth.wanted * arms[rounds[0][0]].work)
 
-    for number, contestants in enumerate(rounds):
-        field = contestants
-        if number > 0:  # a later round varies max_features only
-            field = [replace(best, max_features=s.max_features) for s in contestants]
-        for setting in field:
-            if setting not in arms:
-                arms[setting] = _Arm(setting)
-                arms[setting].look(growth, watched, trees)
-        for arm in sorted((arms[s] for s in field), key=error)[:2]:
-            if arm.trees == trees:
-                arm.look(growth, watched, trees)
-        best = min(field, key=lambda s: error(arms[s]))
-    rows = [
-        arm.setting.row()
-        | {"trees": arm.trees, "work": arm.work, "r2_limit": watched.r2(arm.limit)}
-        | {"r2": watched.r2(error(arm)), "chosen": arm.setting == best}
-        for arm in arms.values()
-    ]
-    return best, Tuning(rows)
+def trees_a_look(wanted: int, rounds: list[list[Setting]]) -> int:
+    """Of each setting: all of a race are about half of the forest at most."""
+    return min(LOOK, wanted // (2 * _settings(rounds) + 2))
+
+
+def _settings(rounds: list[list[Setting]]) -> int:
+    return 1 + sum(len(r) - 1 for r in rounds)
 
 
 def batches(growth: Growth) -> Iterator[int]:
@@ -382,9 +456,23 @@ def grow_until(
     """Grow until the seconds since `begin` are over or the precision is reached."""
     can_watch = growth.options["bootstrap"] and growth.outputs.fallback is None
     watched = Watched(growth) if can_watch else None
-    errors, rows, work = Errors(), [], sum(m.work for m in growth.models)
-    if watched is not None and growth.models:
-        errors.add(watched.agreement(growth.result()))
+    errors, rows = Errors(), []
+
+    def is_enough(model: Model) -> bool:
+        """Record what these trees add."""
+        work = sum(m.work for m in growth.models)
+        row = {"trees": growth.grown, "seconds": time.monotonic() - begin, "work": work}
+        rows.append(row | {"r2": np.nan, "r2_limit": np.nan})
+        if watched is None:
+            return False
+        errors.add(watched.agreement(model))
+        limit, spread = errors.estimate(watched.weight)
+        r2 = watched.r2(limit + spread / growth.grown)
+        rows[-1] |= {"r2": r2, "r2_limit": watched.r2(limit)}
+        return _is_reached(target, r2, rows[-1]["r2_limit"])
+
+    if growth.models and is_enough(growth.result()):
+        return Convergence(rows, "target_score")
     for size in batches(growth):
         if max_time is not None and growth.grown > 0:
             now = time.monotonic() - begin
@@ -394,19 +482,8 @@ def grow_until(
             size = min(size, fits)
         elif max_time is not None:
             size = 1
-        model = growth.grow(setting, size)
-        work += model.work
-        row = {"trees": growth.grown, "seconds": time.monotonic() - begin, "work": work}
-        row |= {"r2": np.nan, "r2_limit": np.nan}
-        if watched is not None:
-            errors.add(watched.agreement(model))
-            limit, spread = errors.estimate(watched.weight)
-            reached = watched.r2(limit + spread / growth.grown)
-            row |= {"r2": reached, "r2_limit": watched.r2(limit)}
-            if _is_reached(target, reached, row["r2_limit"]):
-                rows.append(row)
-                return Convergence(rows, "target_score")
-        rows.append(row)
+        if is_enough(growth.grow(setting, size)):
+            return Convergence(rows, "target_score")
     return Convergence(rows)
 
 

@@ -26,6 +26,8 @@ KEPT = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "thresh
 
 RECORDS = (_growth.Tuning, _growth.Convergence)
 
+OWN_PROJECTIONS = tuple(getattr(projection, name) for name in projection.__all__)
+
 # scikit-learn's own whose predictions need these attributes and nothing else.
 LINEAR = {cls.__name__: cls for cls in (linear_model.LinearRegression, linear_model.Ridge)}
 _LINEAR_KEPT = ("coef_", "intercept_", "n_features_in_", "feature_names_in_")
@@ -98,7 +100,7 @@ def _pack(value: Any, store: Store, at: str = "") -> Any:
         return value
     if isinstance(value, RECORDS):
         return {"record": type(value).__name__, "fields": _pack(vars(value), store)}
-    if type(value) is getattr(projection, type(value).__name__, None):
+    if type(value) in OWN_PROJECTIONS:
         return {"projection": type(value).__name__, "params": _pack(value.get_params(), store)}
     if sparse.issparse(value) and value.format == "csr" and store.arrays is not None:
         parts = {part: getattr(value, part) for part in ("data", "indices", "indptr")}

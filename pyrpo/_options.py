@@ -48,7 +48,8 @@ def feature_count(max_features: Any, p: int) -> int:
         return max(1, int(max_features * p))
     kind = ValueError if isinstance(max_features, str) else TypeError
     raise kind(
-        f"max_features must be 'sqrt', 'log2', an int, a float or None, got {max_features!r}"
+        "max_features must be 'sqrt', 'log2', an int, a float or None, of random forests and "
+        f"extra-trees also 'auto', got {max_features!r}"
     )
 
 

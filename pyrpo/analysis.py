@@ -141,8 +141,9 @@ def bias_variance(
     ----------
     estimator : decision tree or forest of this package
         Not fitted here; its ``random_state`` and the readouts it would add after growing
-        (``oob_score``, a tuned threshold) are not used. Classifiers are judged by their
-        probabilities (the squared error is then Brier's score).
+        (``oob_score``, a tuned threshold) are not used. Nothing races: parameters that are "auto"
+        are what stands first in a race, sqrt(p) features and "log" components. Classifiers are
+        judged by their probabilities (the squared error is then Brier's score).
     sample : callable or pair (X, Y)
         Source of learning sets. A callable gets a numpy generator and the number of rows and
         returns new X, Y of the population. Of a pair, a pool, ``learning_size`` rows are drawn
@@ -285,11 +286,14 @@ class _Study:
         self.n_projections, self.n_repeats = n_projections, n_repeats
         parameters = estimator.get_params(deep=False)
         plain = {"oob_score": False, "threshold": 0.5, "verbose": 0, "warm_start": False}
+        usual = {"max_features": "sqrt", "n_components": "log", "projection": None}
+        given = {name: parameters[name] for name in usual}
+        plain |= {n: usual[n] for n, v in given.items() if isinstance(v, str) and v == "auto"}
         self.estimator = clone(estimator).set_params(
             **{name: value for name, value in plain.items() if name in parameters}
         )
         self.n_trees = parameters.get("n_estimators", 1)
-        self.kind = named_projection(estimator.projection, estimator.n_components)
+        self.kind = named_projection(self.estimator.projection, self.estimator.n_components)
         drawn = isinstance(self.kind, _Projection)
         self.own = drawn and not estimator.shared_projection
         self.random = drawn or _has_seed(self.kind)

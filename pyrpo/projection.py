@@ -315,8 +315,8 @@ def named_projection(projection: Any, n_components: Any) -> Any:
         return projection
     if projection not in _NAMES:
         raise ValueError(
-            f"projection must be one of {sorted(_NAMES)}, an object, an array or None; "
-            f"got {projection!r}"
+            f"projection must be one of {sorted(_NAMES)}, an object, an array or None, of random "
+            f"forests and extra-trees also 'auto'; got {projection!r}"
         )
     return _NAMES[projection](n_components)
 

@@ -64,7 +64,7 @@ class Fit:
         options: dict[str, Any] = {"random_state": self.seed}
         if self.model != "tree":
             k = "sqrt" if labels else max(1, problem.X.shape[1] // 3)
-            options |= {"n_estimators": self.trees, "max_features": k}
+            options |= {"n_estimators": self.trees, "max_features": k, "n_components": "log"}
             options |= {"shared_projection": self.shared}
         if self.k is not None:
             options["max_features"] = self.k

@@ -81,7 +81,7 @@ def boosting(method: str, setting: Setting, seed: int, **more: Any) -> Any:
 
 def forest(metric: str, p: int, seed: int) -> Any:
     """100 trees: of labels fully grown, k = √p; of targets n_min = 5, k = p/3."""
-    common = {"n_estimators": TREES, "random_state": seed, "n_jobs": 1}
+    common = {"n_estimators": TREES, "n_components": "log", "random_state": seed, "n_jobs": 1}
     if metric == "LRAP":
         return pyrpo.RandomForestClassifier(max_features="sqrt", **common)
     k = max(1, p // 3)

@@ -246,7 +246,7 @@ class PLST(TransformerMixin, BaseEstimator):
         return Y @ self.axes_.T
 
 
-@pytest.mark.parametrize("projection", [None, "pca", PLST(), np.eye(2, 6)])
+@pytest.mark.parametrize("projection", [None, "auto", "pca", PLST(), np.eye(2, 6)])
 @pytest.mark.parametrize("shared", [True, False])
 def test_projections_that_are_not_random_have_no_variance(projection, shared):
     forest = RandomForestRegressor(2, projection=projection, shared_projection=shared)
@@ -259,7 +259,10 @@ def test_projections_that_are_not_random_have_no_variance(projection, shared):
 def test_random_transformers_are_one_for_all_trees():
     one = measure(DecisionTreeRegressor(projection=GaussianRandomProjection(1)))
     forest = RandomForestRegressor(
-        5, projection=GaussianRandomProjection(1, random_state=0), bootstrap=False
+        5,
+        projection=GaussianRandomProjection(1, random_state=0),
+        bootstrap=False,
+        max_features=1.0,
     )
     many = measure(forest)
     assert one.v_algo == many.v_algo == 0.0

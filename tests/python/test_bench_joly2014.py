@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "bench" / "joly2014").is_dir(), reason="the benchmarks are not here"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not (ROOT / "bench" / "joly2014").is_dir(), reason="the benchmarks are not here"
+    ),
+    pytest.mark.xdist_group("joly2014"),
+]
 NUMBERS = ("n", "p", "d")
 
 

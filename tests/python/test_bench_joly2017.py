@@ -12,9 +12,12 @@ import pytest
 from scipy import stats
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "bench" / "joly2017").is_dir(), reason="the benchmarks are not here"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not (ROOT / "bench" / "joly2017").is_dir(), reason="the benchmarks are not here"
+    ),
+    pytest.mark.xdist_group("joly2017"),
+]
 
 
 # What is asked of the program's modules, which are not installed: one process answers all.

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(
-    not (ROOT / "bench" / "bi2013").is_dir(), reason="the benchmarks are not here"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not (ROOT / "bench" / "bi2013").is_dir(), reason="the benchmarks are not here"
+    ),
+    pytest.mark.xdist_group("label_space"),
+]
 
 
 def run(name, out, *arguments):

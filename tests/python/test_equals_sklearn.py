@@ -112,7 +112,7 @@ def test_apply_and_decision_path():
 
 def test_apply_and_decision_path_of_forests():
     X, Y = regression_data()
-    settings = {"bootstrap": False, "min_samples_leaf": 6}
+    settings = {"bootstrap": False, "min_samples_leaf": 6, "max_features": 1.0}
     ours = pyrpo.RandomForestRegressor(3, **settings).fit(X, Y)
     theirs = ensemble.RandomForestRegressor(3, **settings, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(ours.apply(X), theirs.apply(X))

@@ -279,7 +279,7 @@ def test_processes_share_the_pages_of_a_mapped_file(tmp_path):
     path = tmp_path / "shared.rpo"
     rng = np.random.default_rng(1)
     X, Y = rng.normal(size=(3000, 5)), rng.normal(size=(3000, 4))
-    pyrpo.RandomForestRegressor(20, random_state=0).fit(X, Y).save(path)
+    pyrpo.RandomForestRegressor(30, random_state=0).fit(X, Y).save(path)
     command = [sys.executable, "-c", SHARED, str(path)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": tmp_path}
     children = [subprocess.Popen(command, **pipes) for _ in range(2)]

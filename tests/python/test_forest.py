@@ -348,7 +348,8 @@ def same_trees(cls, X, kind, *, weight=None, **options):
         joint = sparse.csr_array(joint) if sparse.issparse(joint) else joint
         scale = np.zeros(joint.shape[1])
         scale[-1] = 1.0  # the split search sees y alone
-        model = cls(random_state=0, output_scale=scale, **options)
+        plain = {"n_components": "log", "max_features": 1.0, "random_state": 0}
+        model = cls(output_scale=scale, **plain, **options)
         models.append(model.fit(X, joint, weight))
     return *models, many
 
@@ -435,7 +436,7 @@ def test_weights_with_class_weights():
 # ---- leaf tables ----
 
 
-def sparse_problem(n=2000, d=3000):
+def sparse_problem(n=1000, d=3000):
     X, _ = data(n)
     rng = np.random.default_rng(2)
     return X, sparse.csr_array(
@@ -447,7 +448,7 @@ def sparse_problem(n=2000, d=3000):
 def test_sparse_tables(cls, tmp_path):
     """Few leaves of many outputs, mostly zero: a sparse table, in every readout."""
     X, Y = sparse_problem()
-    model = cls(50, max_leaf_nodes=8, random_state=0).fit(X, Y)
+    model = cls(25, max_leaf_nodes=8, random_state=0).fit(X, Y)
     assert not model._model.has_rows
     leaves = len(model) * 8
     assert model._model.nbytes < leaves * Y.shape[1]  # far below a dense table
@@ -455,7 +456,7 @@ def test_sparse_tables(cls, tmp_path):
     p = predict(X)
     np.testing.assert_allclose(p, model.weights(X, X) @ Y.toarray(), atol=1e-12)
     np.testing.assert_allclose(
-        p, sum(getattr(t, "predict_proba", t.predict)(X) for t in model) / 50, atol=1e-12
+        p, sum(getattr(t, "predict_proba", t.predict)(X) for t in model) / 25, atol=1e-12
     )
     index, score = model.predict_topk(X, 30)
     order = np.argsort(-p, axis=1, kind="stable")[:, :30]
@@ -465,9 +466,9 @@ def test_sparse_tables(cls, tmp_path):
     loaded = pyrpo.load(tmp_path / "model.rpo")
     np.testing.assert_array_equal(predict(X), getattr(loaded, predict.__name__)(X))
     assert same_model(model, pickle.loads(pickle.dumps(model)))
-    more = clone(model).set_params(n_estimators=60)
-    less = clone(model).set_params(n_estimators=40, warm_start=True).fit(X, Y)
-    less.set_params(n_estimators=60).fit(X, Y)
+    more = clone(model).set_params(n_estimators=30)
+    less = clone(model).set_params(n_estimators=20, warm_start=True).fit(X, Y)
+    less.set_params(n_estimators=30).fit(X, Y)
     np.testing.assert_allclose(
         getattr(less, "predict_proba", less.predict)(X),
         getattr(more.fit(X, Y), "predict_proba", more.predict)(X),

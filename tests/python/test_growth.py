@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 
 import pyrpo
 from pyrpo import (
@@ -16,8 +17,12 @@ from pyrpo import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from pyrpo._choosing import RACED
+from pyrpo._growth import weighted
 from pyrpo._native import Model
 from pyrpo.datasets import make_multilabel
+
+PLAIN = {"n_components": "log", "max_features": "sqrt", "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +102,8 @@ def test_agreement_refuses(labels):
 @pytest.mark.parametrize("cls", [RandomForestClassifier, ExtraTreesClassifier])
 def test_a_race_keeps_its_trees(cls, labels):
     X, Y = labels
-    forest = cls(60, n_components="auto", max_features="auto", random_state=3).fit(X, Y)
+    chosen = {"n_components": "auto", "max_features": "auto", "bootstrap": True, "random_state": 3}
+    forest = cls(60, **chosen).fit(X, Y)
     rows = forest.tuning_.rows
     assert len(forest) == 60
     assert sum(r["chosen"] for r in rows) == 1
@@ -105,7 +111,7 @@ def test_a_race_keeps_its_trees(cls, labels):
     assert {r["n_components"] for r in rows} >= {None, 1, 4, 7, 25}
     assert sum(r["trees"] for r in rows) < 60
     assert "chosen" in str(forest.tuning_)
-    again = cls(60, n_components="auto", max_features="auto", random_state=3, n_jobs=3).fit(X, Y)
+    again = cls(60, n_jobs=3, **chosen).fit(X, Y)
     assert np.array_equal(again._model.dump(), forest._model.dump())
     assert again.tuning_ == forest.tuning_
     assert forest.estimators_[0].tree_.node_count > 1
@@ -116,7 +122,7 @@ def test_a_race_finds_what_is_better():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 200))
     Y = (X[:, :1] > 0) * np.ones((1, 5)) + 0.0
-    forest = RandomForestRegressor(60, max_features="auto", random_state=0).fit(X, Y)
+    forest = RandomForestRegressor(60, n_components="log", random_state=0).fit(X, Y)
     assert [r["max_features"] for r in forest.tuning_.rows] == [14, 28, 56, 66]
     assert max(forest.tuning_.rows, key=lambda r: r["chosen"])["max_features"] >= 56
 
@@ -135,7 +141,7 @@ def test_too_few_trees_for_a_race(labels):
     assert len(forest) == 10
     assert forest.tuning_.rows == []
     assert "too few" in forest.tuning_.note
-    plain = RandomForestClassifier(10, random_state=0).fit(X, Y)
+    plain = RandomForestClassifier(10, **PLAIN).fit(X, Y)
     assert np.array_equal(plain.predict_proba(X), forest.predict_proba(X))
 
 
@@ -143,7 +149,8 @@ def test_one_output_has_nothing_to_race(labels):
     X, Y = labels
     y = Y[:, [0]].toarray().ravel()
     auto, plain = (
-        RandomForestRegressor(60, random_state=0, n_components=m).fit(X, y) for m in ("auto", "log")
+        RandomForestRegressor(60, max_features="sqrt", random_state=0, n_components=m).fit(X, y)
+        for m in ("auto", "log")
     )
     assert not hasattr(auto, "tuning_")
     assert np.array_equal(auto.predict(X), plain.predict(X))
@@ -157,10 +164,11 @@ def test_kinds(projection, labels):
         80, projection=projection, n_components=components, random_state=0
     ).fit(X, Y)
     kinds = {r["projection"] for r in forest.tuning_.rows}
-    wanted = (
-        {"gaussian", "rademacher", "sparse", "subsample"} if projection == "auto" else {projection}
-    )
-    assert kinds == wanted | {None}
+    if projection == "auto":
+        assert kinds == {"gaussian", "rademacher", "sparse", "subsample", None}
+    else:  # what was named is not left out; its usual size stands first
+        assert kinds == {projection}
+        assert [r["n_components"] for r in forest.tuning_.rows][:4] == [4, 1, 7, 25]
 
 
 def test_warm_start_goes_on_with_what_was_chosen(labels):
@@ -185,12 +193,12 @@ def test_models_keep_their_records(labels, tmp_path):
 
 def test_target_score(labels):
     X, Y = labels
-    forest = RandomForestClassifier(400, target_score=0.05, random_state=0).fit(X, Y)
+    forest = RandomForestClassifier(400, target_score=0.05, **PLAIN).fit(X, Y)
     record = forest.convergence_
     assert record.stopped == "target_score"
     assert record.rows[-1]["trees"] == len(forest) < 400
     assert record.rows[-1]["r2"] >= 0.05 > record.rows[0]["r2"]
-    plain = RandomForestClassifier(len(forest), random_state=0).fit(X, Y)
+    plain = RandomForestClassifier(len(forest), **PLAIN).fit(X, Y)
     assert np.array_equal(plain.predict_proba(X), forest.predict_proba(X))
     never = RandomForestClassifier(20, target_score=0.99, random_state=0).fit(X, Y)
     assert never.convergence_.stopped == "n_estimators"
@@ -225,7 +233,6 @@ def test_max_time(cls):
         ({"max_time": -1.0}, "max_time"),
         ({"target_score": "good"}, "target_score"),
         ({"target_score": 0.5, "bootstrap": False}, "target_score=0.5 needs bootstrap"),
-        ({"n_components": "auto", "projection": np.ones((2, 40))}, "n_components='auto'"),
         ({"n_components": "auto", "projection": "fourier"}, "projection"),
         ({"max_features": "many"}, "max_features"),
     ],
@@ -236,12 +243,132 @@ def test_refused(params, message, labels):
         RandomForestClassifier(60, **params).fit(X, Y)
 
 
-def test_refused_with_missing_outputs(labels):
+def test_no_race_without_rows_out_of_bag(labels):
+    """What cannot race is what stands first, and says so; a target score cannot be."""
     X, Y = labels
-    Y = Y.toarray().astype(float)
-    Y[0, 0] = np.nan
-    with pytest.raises(ValueError, match="'auto' and target_score need a y without missing"):
-        RandomForestRegressor(60, n_components="auto").fit(X, Y)
+    missing = Y.toarray().astype(float)
+    missing[0, 0] = np.nan
+    for options, y, weight in (
+        ({}, missing, None),
+        ({}, Y, np.ones(Y.shape)),
+        ({"strategy": "single_target"}, Y[:, :3], None),
+        ({"bootstrap": False}, Y, None),
+    ):
+        auto = RandomForestRegressor(60, random_state=0, **options).fit(X, y, weight)
+        assert "out of bag" in auto.tuning_.note
+        assert auto.tuning_.rows == []
+        plain = RandomForestRegressor(60, **PLAIN, **options).fit(X, y, weight)
+        assert np.array_equal(auto.predict(X), plain.predict(X))
+    with pytest.raises(ValueError, match=r"target_score=0.5 needs a y without missing"):
+        RandomForestRegressor(60, target_score=0.5).fit(X, missing)
+
+
+def test_forests_choose_unless_told_otherwise(labels):
+    X, Y = labels
+    forest = RandomForestClassifier(70, random_state=0).fit(X, Y)
+    told = RandomForestClassifier(70, n_components="auto", max_features="auto", random_state=0).fit(
+        X, Y
+    )
+    assert np.array_equal(forest._model.dump(), told._model.dump())
+    assert {r["max_features"] for r in forest.tuning_.rows} > {7}
+    plain = RandomForestClassifier(70, **PLAIN).fit(X, Y)
+    assert not hasattr(plain, "tuning_")
+    assert not hasattr(ExtraTreesClassifier(70, random_state=0).fit(X, Y), "tuning_")
+
+
+@pytest.mark.parametrize("projection", ["matrix", "object"])
+def test_what_a_user_made_is_projected_on(projection, labels):
+    """Only the number of features races, also when trees are added."""
+    X, Y = labels
+    made = {
+        "matrix": np.random.default_rng(0).normal(size=(3, 40)),
+        "object": pyrpo.projection.GaussianProjection(3),
+    }[projection]
+    forest = RandomForestClassifier(60, projection=made, random_state=0, warm_start=True).fit(X, Y)
+    assert {r["projection"] for r in forest.tuning_.rows} == {type(made).__name__}
+    assert len(forest.tuning_.rows) == 3
+    tree = forest.estimators_[0]
+    assert tree.n_components == "log"
+    assert tree.max_features in {r["max_features"] for r in forest.tuning_.rows}
+    assert len(forest.set_params(n_estimators=70).fit(X, Y)) == 70
+
+
+def test_forests_without_splits_do_not_race():
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    for rows, y, options in (
+        (40, np.ones(40), {}),
+        (40, np.ones((40, 5)), {}),
+        (1, np.zeros((1, 3)), {}),
+        (40, X[:, :3], {"min_samples_leaf": 30}),
+    ):
+        forest = RandomForestRegressor(60, random_state=0, **options).fit(X[:rows], y[:rows])
+        assert forest.tuning_.note == "nothing raced: trees have no splits"
+        assert len(forest) == 60
+
+
+@pytest.mark.parametrize("projection", [None, "auto", *RACED, "pca", "hadamard"])
+def test_one_output_races_features_only(projection):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 30))
+    forest = RandomForestRegressor(60, projection=projection, random_state=0).fit(X, X[:, 0])
+    assert [r["max_features"] for r in forest.tuning_.rows] == [5, 10, 20]
+    classes = RandomForestClassifier(60, random_state=0).fit(X, X[:, 0] > 0)
+    assert [r["max_features"] for r in classes.tuning_.rows] == [5, 10, 20]
+
+
+def test_few_outputs_are_not_subsampled_in_whole():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 30))
+    forest = RandomForestRegressor(100, random_state=0).fit(X, X[:, :9])
+    assert {r["projection"] for r in forest.tuning_.rows} == {None, "gaussian"}
+
+
+@pytest.mark.parametrize(
+    ("more", "grown"),
+    [
+        ({"max_features": 1.0, "n_components": "log"}, {"max_features": 1.0}),
+        (
+            {"projection": "gaussian", "n_components": 3, "max_features": 9},
+            {"projection": "gaussian", "n_components": 3, "max_features": 9},
+        ),
+        ({"projection": "subsample", "max_features": 5}, {"projection": "subsample"}),
+    ],
+)
+def test_warm_starts_go_by_what_is_said_now(more, grown, labels):
+    X, Y = labels
+    first = RandomForestClassifier(70, random_state=0, warm_start=True).fit(X, Y)
+    forest = clone(first).fit(X, Y).set_params(n_estimators=80, **more).fit(X, Y)
+    plain = RandomForestClassifier(70, random_state=0, warm_start=True).fit(X, Y)
+    grown = {"n_components": "log", "max_features": 5} | grown
+    plain.set_params(n_estimators=80, **grown).fit(X, Y)
+    assert np.array_equal(forest.predict_proba(X), plain.predict_proba(X))
+
+
+def test_warm_starts_from_few_trees_race_later(labels):
+    X, Y = labels
+    forest = RandomForestClassifier(10, random_state=0, warm_start=True).fit(X, Y)
+    assert "too few" in forest.tuning_.note
+    forest.set_params(n_estimators=100).fit(X, Y)
+    assert len(forest) == 100
+    assert sum(r["chosen"] for r in forest.tuning_.rows) == 1
+
+
+def test_few_rows_prove_nothing():
+    rows = np.arange(20.0)
+    assert weighted(rows[:9], np.ones(9)) == (pytest.approx(4.0), np.inf)
+    assert weighted(rows, np.ones(20)) == pytest.approx((9.5, rows.std() / 20**0.5))
+    assert np.isnan(weighted(np.full(3, np.nan), np.ones(3))[0])
+
+
+def test_a_race_takes_half_of_the_time_at_most(labels):
+    X, Y = labels
+    forest = RandomForestClassifier(100, max_time=1e-4, random_state=0).fit(X, Y)
+    assert "too short for a race" in forest.tuning_.note
+    assert len(forest) == 1
+    assert forest.convergence_.rows[0]["trees"] == 1
+    forest = RandomForestClassifier(100, max_time=600.0, random_state=0).fit(X, Y)
+    assert len(forest.tuning_.rows) > 1
+    assert len(forest) == 100
 
 
 def test_plots(labels):

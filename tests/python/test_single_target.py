@@ -114,8 +114,6 @@ def test_verbose():
     [
         ("projection", "gaussian"),
         ("projection", np.ones((1, 4))),
-        ("n_components", "auto"),
-        ("max_features", "auto"),
         ("target_score", 0.5),
         ("max_time", 1.0),
         ("oob_score", True),
