@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_multilabel_classification
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.linear_model import Ridge as SklearnRidge
 from sklearn.pipeline import make_pipeline
@@ -136,6 +137,16 @@ def test_classes_of_strings_come_back(data, tmp_path):
     model = pyrpo.LabelEmbeddingClassifier(random_state=0).fit(X, y)
     model.save(tmp_path / "m.rpo")
     np.testing.assert_array_equal(pyrpo.load(tmp_path / "m.rpo").predict(X), model.predict(X))
+
+
+def test_transformers_of_others_are_left_out_of_files(data, tmp_path):
+    """Also those whose names our modules know."""
+    X, Y = data
+    model = pyrpo.RandomForestRegressor(5, projection=PCA(2), random_state=0).fit(X, Y)
+    model.save(tmp_path / "m.rpo")
+    again = pyrpo.load(tmp_path / "m.rpo")
+    assert again.projection is None
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
 def test_what_a_file_cannot_hold_is_set_again_before_more_is_grown(data, tmp_path):
