@@ -78,6 +78,7 @@ def grid(data: Set, is_sparse: bool, quick: bool) -> list[dict]:
     found += [extra | {"k": k, "min_samples_leaf": leaf} for k in (1, 2, 4) for leaf in (1, 2, 3)]
     if data.classes:
         found = [full | {"k": k} for k in (0.5, 1, 2)] + [extra | {"k": k} for k in (0.5, 1, 2)]
+        found += [s | {"projection": "gaussian", "k": k} for s in (PLAIN, extra) for k in (0.5, 1)]
         return [PLAIN, *found, full | {"max_samples": 0.7}]
     if is_sparse:
         found += [full | {"draw_non_constant": True, "max_samples": s} for s in (1.0, 0.5)]
@@ -119,7 +120,8 @@ def estimator(data: Set, setting: dict, X, Y, trees: int, seed: int):
     kind, k, m = options.pop("kind"), options.pop("k", 1), options.pop("m", 1)
     if options.get("max_samples") == 1.0:
         del options["max_samples"]
-    options["n_components"] = max(1, int(0.5 + m * np.log(Y.shape[1])))
+    outputs = len(np.unique(Y)) if data.classes else Y.shape[1]
+    options["n_components"] = max(1, int(0.5 + m * np.log(outputs)))
     p = X.shape[1]
     names = {"forest": "RandomForest", "extra": "ExtraTrees"}
     cls = getattr(pyrpo, names[kind] + ("Classifier" if data.targets is None else "Regressor"))
