@@ -186,7 +186,9 @@ long-analysis:
 	    --suppressions-list=tests/cppcheck.txt -Iinclude -Icsrc -DRPO_ISA=baseline csrc; \
 	else echo "cppcheck is not installed: left out"; fi
 	@if command -v clang-tidy >/dev/null; then \
-	  clang-tidy --quiet csrc/*.c -- -std=c99 -Iinclude -Icsrc -DRPO_ISA=baseline; \
+	  for file in csrc/*.c; do \
+	    clang-tidy --quiet $$file -- -std=c99 -Iinclude -Icsrc -DRPO_ISA=baseline || exit 1; \
+	  done; \
 	else echo "clang-tidy is not installed: left out"; fi
 
 coverage: $(STAMP)/build-tools

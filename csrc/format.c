@@ -25,10 +25,6 @@ static void put(unsigned char *at, int bytes, uint64_t v) {
   for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(v >> (8 * i));
 }
 
-rpo_status rpo_damaged(rpo_error *err, const char *what) {
-  return rpo_fail(err, RPO_EFORMAT, "damaged model: %s", what);
-}
-
 /* ---- Reading ---- */
 
 rpo_status rpo_header_read(const void *block, int64_t have, rpo_header *out, rpo_error *err) {
@@ -114,7 +110,7 @@ void rpo_header_write(const rpo_header *head, const rpo_table_row *rows, void *t
   unsigned char *const at = to;
   int64_t const end = rpo_first_section(head->sections);
   memset(at, 0, (size_t)end);
-  memcpy(at, RPO_MAGIC, 8);
+  for (int i = 0; i < 8; i++) at[i] = (unsigned char)RPO_MAGIC[i];
   put(at + AT_VERSION, 4, head->version);
   put(at + AT_KIND, 4, head->kind);
   put(at + AT_SECTIONS, 4, head->sections);

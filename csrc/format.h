@@ -80,7 +80,9 @@ static inline int64_t rpo_section_bytes(const rpo_table_row *row) {
   return rpo_aligned(row->count * rpo_type_size((int32_t)row->type));
 }
 
-rpo_status rpo_damaged(rpo_error *err, const char *what);
+static inline rpo_status rpo_damaged(rpo_error *err, const char *what) {
+  return rpo_fail(err, RPO_EFORMAT, "damaged model: %s", what);
+}
 
 /* What the first bytes of a file say of the rest. */
 rpo_status rpo_header_read(const void *block, int64_t have, rpo_header *out, rpo_error *err);

@@ -220,7 +220,7 @@ static rpo_status attach(const char *block, int64_t bytes, rpo_model *m, rpo_err
   RPO_TRY(expect(&found[RPO_SEC_SHAPE], RPO_TYPE_I64, 6, "the shape", err));
   const int64_t *const shape = found[RPO_SEC_SHAPE].data;
   for (int i = 0; i < 4; i++) {
-    if (shape[i] < 1 || shape[i] > INT32_MAX) return rpo_damaged(err, "the shape");
+    if (shape == NULL || shape[i] < 1 || shape[i] > INT32_MAX) return rpo_damaged(err, "the shape");
   }
   m->bytes = bytes;
   m->trees = shape[0];

@@ -173,8 +173,8 @@ static void plan(products *s, const rpo_control *control) {
     s->copy_out = pays;
   }
   int64_t const most = ceil_div(lines, s->panels);
-  double const row_work =
-      ((double)stored / (double)s->rows + 1.0) * (double)(most * LINE_BYTES / s->size);
+  int64_t const wide = most * LINE_BYTES / s->size;
+  double const row_work = ((double)stored / (double)s->rows + 1.0) * (double)wide;
   s->step = 1 + (int64_t)(STEP_WORK / row_work);
   s->p.ahead = bytes > NEAR_BYTES ? 1 + FETCHED_LINES / most : 0;
   s->own_bytes = s->inner * most * LINE_BYTES * (s->copy_b + s->copy_out);
