@@ -86,6 +86,24 @@ static void read_options(rpo_boost *b, const rpo_options *o) {
   b->min_gain = rpo_option_get(o, RPO_OPT_LEAF_MIN_GAIN);
 }
 
+#define MOST_PHI 1e9 /* times the largest gradient still a number in single precision */
+
+/* Entries of Phi, which forests take in double precision. */
+static rpo_status check_size(const rpo_projection *p, int64_t d, rpo_error *err) {
+  if (p->kind == RPO_PROJECT_RADEMACHER && p->sparsity > MOST_PHI * MOST_PHI) {
+    return rpo_fail(err, RPO_EINVAL, "sparsity must be at most 1e18 in boosting, got %g",
+                    p->sparsity);
+  }
+  for (int64_t i = 0; p->kind == RPO_PROJECT_MATRIX && i < p->components * d; i++) {
+    if (fabs(p->matrix[i]) > MOST_PHI) {
+      return rpo_fail(err, RPO_EINVAL,
+                      "projection: matrix must be of size 1e9 at most in boosting, found %g",
+                      p->matrix[i]);
+    }
+  }
+  return RPO_OK;
+}
+
 static rpo_status check_projection(const rpo_projection *p, int64_t d, int relabel,
                                    rpo_error *err) {
   int64_t const m = p->components;
@@ -97,6 +115,7 @@ static rpo_status check_projection(const rpo_projection *p, int64_t d, int relab
     }
   } else {
     RPO_TRY(rpo_projection_check(p, d, err));
+    RPO_TRY(check_size(p, d, err));
   }
   if (!relabel && m != 1) {
     return rpo_fail(err, RPO_EINVAL, "n_components must be 1 without relabel, got %lld",

@@ -32,6 +32,7 @@ double rpo_log(double x) {
 double rpo_exp(double x) {
   if (x > 709.0) x = 709.0;
   if (x < -708.0) return 0.0;
+  if (x != x) return x;
   double const n = floor(x * 1.4426950408889634 + 0.5);
   double const r = (x - n * 0.6931471803691238) - n * 1.9082149292705877e-10;
   double sum = 1.0;

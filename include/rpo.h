@@ -294,7 +294,8 @@ typedef struct rpo_projection {
   double sparsity;      /* s >= 1, RADEMACHER only: 1 none, 3 two thirds of the entries are 0 */
   uint64_t seed;        /* with `stream`, the key of the draw; fits use the option seed instead */
   uint64_t stream;      /* 0, 1, ...: independent draws of one seed (fits: the tree or round) */
-  const double *matrix; /* MATRIX: components x d, row after row; else NULL */
+  const double *matrix; /* MATRIX: components x d, row after row; else NULL. In boosting no entry is
+                         * beyond 1e9 in size, nor sparsity beyond 1e18 */
 } rpo_projection;
 
 /* Writes Phi, m x d, of d outputs. Not of the kinds for boosting only. */

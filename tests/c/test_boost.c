@@ -415,6 +415,15 @@ static void bad_data_is_refused(void) {
   t.data.start = t.start;
   refuse(&t, "start");
   trial_end(&t);
+  trial_start(&t, MATRIX); /* beyond single precision in the sums */
+  t.matrix[1] = -1e10;
+  refuse(&t, "matrix must be of size 1e9");
+  trial_end(&t);
+  trial_start(&t, DEFAULT);
+  t.projection.kind = RPO_PROJECT_RADEMACHER;
+  t.projection.sparsity = 1e20;
+  refuse(&t, "sparsity must be at most 1e18");
+  trial_end(&t);
   trial_start(&t, CLASSES);
   t.data.entry_weight = &t.W;
   refuse(&t, "softmax");

@@ -77,6 +77,7 @@ static void exp_at_corners(void) {
   CHECK(exp_error(-708.0) <= 2.0);
   CHECK(rpo_exp(-1e300) == 0.0);
   CHECK(rpo_exp(-INFINITY) == 0.0);
+  CHECK(isnan(rpo_exp((double)NAN)));
   CHECK(rpo_exp(1e300) == rpo_exp(709.0)); /* never infinite */
   for (double x = -20.0; x < 20.0; x += 0x1p-7) CHECK(rpo_exp(x) < rpo_exp(x + 0x1p-7));
 }
