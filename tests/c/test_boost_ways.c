@@ -113,6 +113,85 @@ static void bits(void) {
   same_scores(1, ROWS);
 }
 
+/* ---- Steps found by searching: no other step along a round's tree has less loss ---- */
+
+enum { SEEN = 300, LABELS = 12 };
+
+static double loss_of(int32_t loss, double f, double y) {
+  double const s = 2.0 * y - 1.0;
+  return loss == RPO_LOSS_LOGISTIC ? log1p(exp(-s * f)) : exp(-0.5 * s * f);
+}
+
+/* Of one output, with so much of the last step. */
+static double loss_at(int32_t loss, const table *y, const table *w, const float *before,
+                      const float *after, int64_t j, double share) {
+  double sum = 0.0;
+  for (int64_t i = j; i < SEEN * LABELS; i += LABELS) {
+    double const f = (double)before[i] + share * ((double)after[i] - (double)before[i]);
+    sum += (w == NULL ? 1.0 : w->v[i]) * loss_of(loss, f, y->v[i]);
+  }
+  return sum;
+}
+
+static void check_steps(int32_t loss, int relabel, int sparse, int weighed) {
+  dice d = {29};
+  table x = table_random(&d, SEEN, 5, 9, 0.0, 0.0), y = table_random(&d, SEEN, LABELS, 2, 0.0, 0.0);
+  table w = table_random(&d, SEEN, LABELS, 3, 0.0, 0.0);
+  for (int64_t i = 0; i < SEEN * LABELS; i++) { /* from rare to usual */
+    y.v[i] = (int64_t)dice_below(&d, 100) < 1 + 6 * (i % LABELS) + (x.v[i / LABELS * 5] > 3.0);
+    w.v[i] = 0.5 * (double)dice_below(&d, 4);
+  }
+  rpo_matrix const X = table_dense(&x), W = table_dense(&w);
+  rpo_matrix const Y = sparse ? table_compressed(&y, RPO_CSR) : table_dense(&y);
+  rpo_boost_data data = {&Y, NULL, weighed ? &W : NULL, NULL, NULL, NULL, NULL};
+  rpo_projection const one = {RPO_PROJECT_GAUSSIAN, 0, 1, 1.0, 0, 0, NULL};
+  rpo_features *features = NULL;
+  rpo_options *options = NULL;
+  rpo_boost *boost = NULL;
+  rpo_error err;
+  int32_t rows[SEEN];
+  float *const before = mini_room(SEEN * LABELS, 4), *const after = mini_room(SEEN * LABELS, 4);
+  mini_context("loss %d, relabel %d, sparse %d, weighed %d", loss, relabel, sparse, weighed);
+  CHECK_OK(rpo_features_new(&X, 256, NULL, &features, &err), &err);
+  CHECK_OK(rpo_options_new(&options, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_LOSS, loss, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_LEAF, RPO_LEAF_MEAN, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_RELABEL, relabel, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_LEARNING_RATE, 1.0, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_SUBSAMPLE, 1.0, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_MAX_DEPTH, 3, &err), &err);
+  CHECK_OK(rpo_options_set(options, RPO_OPT_L2, 0.0, &err), &err);
+  CHECK_OK(rpo_boost_new(options, features, &data, &one, NULL, &boost, &err), &err);
+  for (int32_t i = 0; i < SEEN; i++) rows[i] = i;
+  for (int round = 0; round < 3; round++) {
+    CHECK_OK(rpo_boost_scores(boost, rows, SEEN, NULL, before, &err), &err);
+    CHECK_OK(rpo_boost_run(boost, 1, NULL, &err), &err);
+    CHECK_OK(rpo_boost_scores(boost, rows, SEEN, NULL, after, &err), &err);
+    for (int64_t j = 0; j < LABELS; j++) {
+      const table *const each = weighed ? &w : NULL;
+      double const found = loss_at(loss, &y, each, before, after, j, 1.0);
+      CHECK(found <= loss_at(loss, &y, each, before, after, j, 0.0) + 1e-4);
+      CHECK(found <= loss_at(loss, &y, each, before, after, j, 0.9) + 1e-4);
+      CHECK(found <= loss_at(loss, &y, each, before, after, j, 1.1) + 1e-4);
+    }
+  }
+  rpo_boost_free(boost);
+  rpo_options_free(options);
+  rpo_features_free(features);
+  free(before);
+  free(after);
+  table_free(&x);
+  table_free(&y);
+  table_free(&w);
+}
+
+static void no_other_step_has_less_loss(void) {
+  for (int k = 0; k < 16; k++) {
+    check_steps(k & 1 ? RPO_LOSS_LOGISTIC : RPO_LOSS_EXPONENTIAL, k >> 1 & 1, k >> 2 & 1,
+                k >> 3 & 1);
+  }
+}
+
 /* ---- More values and leaves than 8 bits count, or 16 ---- */
 
 enum { LOOK = 60 };
@@ -326,6 +405,7 @@ static void refusals(void) {
 }
 
 int main(void) {
+  RUN(no_other_step_has_less_loss);
   RUN(bits);
   RUN(sizes);
   RUN(memory);
