@@ -14,6 +14,7 @@ from scipy import sparse
 
 import pyrpo
 
+pytestmark = pytest.mark.alone
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 LIMIT = 0.5  # seconds from ^C to KeyboardInterrupt
 
