@@ -86,7 +86,7 @@ def test_fit_of_one_large_tree(n_jobs):
     """Polled inside large nodes too."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(50_000, 300)), rng.normal(size=(50_000, 12))
-    model = pyrpo.RandomForestRegressor(1, n_jobs=n_jobs)
+    model = pyrpo.RandomForestRegressor(1, max_features=1.0, n_jobs=n_jobs)
     assert interrupted(lambda: model.fit(X, Y), after=2.0) < LIMIT
     healthy()
 
