@@ -78,7 +78,8 @@ def grid(data: Set, is_sparse: bool, quick: bool) -> list[dict]:
     found += [extra | {"k": k, "min_samples_leaf": leaf} for k in (1, 2, 4) for leaf in (1, 2, 3)]
     if data.classes:
         found = [full | {"k": k} for k in (0.5, 1, 2)] + [extra | {"k": k} for k in (0.5, 1, 2)]
-        found += [s | {"projection": "gaussian", "k": k} for s in (PLAIN, extra) for k in (0.5, 1)]
+        gaussian = {"projection": "gaussian", "m": 1}
+        found += [s | gaussian | {"k": k} for s in (PLAIN, extra) for k in (0.5, 1)]
         return [PLAIN, *found, full | {"max_samples": 0.7}]
     if is_sparse:
         found += [full | {"draw_non_constant": True, "max_samples": s} for s in (1.0, 0.5)]
