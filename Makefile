@@ -108,7 +108,7 @@ lint: $(STAMP)/lint-tools
 	ruff format --check $(PY_FILES)
 	$(VENV)/bin/clang-format --dry-run --Werror $(C_FILES)
 
-# Where blocks came from is told in few lines: a quarter of the time.
+# Where blocks came from is told in few lines: that takes a quarter of the time away.
 BRIEF = halt_on_error=1:abort_on_error=1:print_summary=1:malloc_context_size=2:quarantine_size_mb=32
 
 # Wider instruction sets are the same sources compiled again: `make long-sanitize` has them all.
