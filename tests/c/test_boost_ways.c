@@ -133,53 +133,68 @@ static double loss_at(int32_t loss, const table *y, const table *w, const float 
   return sum;
 }
 
-static void check_steps(int32_t loss, int relabel, int sparse, int weighed) {
-  dice d = {29};
-  table x = table_random(&d, SEEN, 5, 9, 0.0, 0.0), y = table_random(&d, SEEN, LABELS, 2, 0.0, 0.0);
-  table w = table_random(&d, SEEN, LABELS, 3, 0.0, 0.0);
-  for (int64_t i = 0; i < SEEN * LABELS; i++) { /* from rare to usual */
-    y.v[i] = (int64_t)dice_below(&d, 100) < 1 + 6 * (i % LABELS) + (x.v[i / LABELS * 5] > 3.0);
-    w.v[i] = 0.5 * (double)dice_below(&d, 4);
-  }
-  rpo_matrix const X = table_dense(&x), W = table_dense(&w);
-  rpo_matrix const Y = sparse ? table_compressed(&y, RPO_CSR) : table_dense(&y);
-  rpo_boost_data data = {&Y, NULL, weighed ? &W : NULL, NULL, NULL, NULL, NULL};
-  rpo_projection const one = {RPO_PROJECT_GAUSSIAN, 0, 1, 1.0, 0, 0, NULL};
-  rpo_features *features = NULL;
+/* All rows in every round, whole steps, leaves that are means. */
+static rpo_boost *stepping(const rpo_features *features, const rpo_boost_data *data, int32_t loss,
+                           int relabel) {
+  static const rpo_projection one = {RPO_PROJECT_GAUSSIAN, 0, 1, 1.0, 0, 0, NULL};
+  option_value const said[] = {{RPO_OPT_LOSS, loss},       {RPO_OPT_LEAF, RPO_LEAF_MEAN},
+                               {RPO_OPT_RELABEL, relabel}, {RPO_OPT_LEARNING_RATE, 1.0},
+                               {RPO_OPT_SUBSAMPLE, 1.0},   {RPO_OPT_MAX_DEPTH, 3},
+                               {RPO_OPT_L2, 0.0}};
   rpo_options *options = NULL;
   rpo_boost *boost = NULL;
   rpo_error err;
-  int32_t rows[SEEN];
-  float *const before = mini_room(SEEN * LABELS, 4), *const after = mini_room(SEEN * LABELS, 4);
-  mini_context("loss %d, relabel %d, sparse %d, weighed %d", loss, relabel, sparse, weighed);
-  CHECK_OK(rpo_features_new(&X, 256, NULL, &features, &err), &err);
   CHECK_OK(rpo_options_new(&options, &err), &err);
-  CHECK_OK(rpo_options_set(options, RPO_OPT_LOSS, loss, &err), &err);
-  CHECK_OK(rpo_options_set(options, RPO_OPT_LEAF, RPO_LEAF_MEAN, &err), &err);
-  CHECK_OK(rpo_options_set(options, RPO_OPT_RELABEL, relabel, &err), &err);
-  CHECK_OK(rpo_options_set(options, RPO_OPT_LEARNING_RATE, 1.0, &err), &err);
-  CHECK_OK(rpo_options_set(options, RPO_OPT_SUBSAMPLE, 1.0, &err), &err);
-  CHECK_OK(rpo_options_set(options, RPO_OPT_MAX_DEPTH, 3, &err), &err);
-  CHECK_OK(rpo_options_set(options, RPO_OPT_L2, 0.0, &err), &err);
-  CHECK_OK(rpo_boost_new(options, features, &data, &one, NULL, &boost, &err), &err);
+  for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+    CHECK_OK(rpo_options_set(options, (int32_t)said[i].id, said[i].value, &err), &err);
+  CHECK_OK(rpo_boost_new(options, features, data, &one, NULL, &boost, &err), &err);
+  rpo_options_free(options);
+  return boost;
+}
+
+static void check_rounds(rpo_boost *boost, int32_t loss, const table *y, const table *w) {
+  float *const before = mini_room(SEEN * LABELS, 4), *const after = mini_room(SEEN * LABELS, 4);
+  int32_t rows[SEEN];
+  rpo_error err;
   for (int32_t i = 0; i < SEEN; i++) rows[i] = i;
   for (int round = 0; round < 3; round++) {
+    double fallen = 0.0;
     CHECK_OK(rpo_boost_scores(boost, rows, SEEN, NULL, before, &err), &err);
     CHECK_OK(rpo_boost_run(boost, 1, NULL, &err), &err);
     CHECK_OK(rpo_boost_scores(boost, rows, SEEN, NULL, after, &err), &err);
     for (int64_t j = 0; j < LABELS; j++) {
-      const table *const each = weighed ? &w : NULL;
-      double const found = loss_at(loss, &y, each, before, after, j, 1.0);
-      CHECK(found <= loss_at(loss, &y, each, before, after, j, 0.0) + 1e-4);
-      CHECK(found <= loss_at(loss, &y, each, before, after, j, 0.9) + 1e-4);
-      CHECK(found <= loss_at(loss, &y, each, before, after, j, 1.1) + 1e-4);
+      double const found = loss_at(loss, y, w, before, after, j, 1.0);
+      double const was = loss_at(loss, y, w, before, after, j, 0.0);
+      CHECK(found <= was + 1e-4);
+      CHECK(found <= loss_at(loss, y, w, before, after, j, 0.9) + 1e-4);
+      CHECK(found <= loss_at(loss, y, w, before, after, j, 1.1) + 1e-4);
+      fallen += was - found;
     }
+    CHECK(fallen > 1.0); /* there were steps */
   }
-  rpo_boost_free(boost);
-  rpo_options_free(options);
-  rpo_features_free(features);
   free(before);
   free(after);
+}
+
+static void check_steps(int32_t loss, int relabel, int sparse, int weighed) {
+  dice d = {29};
+  table x = table_random(&d, SEEN, 5, 9, 0.0, 0.0);
+  table y = table_new(SEEN, LABELS), w = table_new(SEEN, LABELS);
+  for (int64_t i = 0; i < SEEN * LABELS; i++) { /* from rare to usual */
+    y.v[i] = (int64_t)dice_below(&d, 100) < 1 + 6 * (i % LABELS) + 30 * (x.v[i / LABELS * 5] > 0.0);
+    w.v[i] = 0.5 * (double)dice_below(&d, 4);
+  }
+  rpo_matrix const X = table_dense(&x), W = table_dense(&w);
+  rpo_matrix const Y = sparse ? table_compressed(&y, RPO_CSR) : table_dense(&y);
+  rpo_boost_data const data = {&Y, NULL, weighed ? &W : NULL, NULL, NULL, NULL, NULL};
+  rpo_features *features = NULL;
+  rpo_error err;
+  mini_context("loss %d, relabel %d, sparse %d, weighed %d", loss, relabel, sparse, weighed);
+  CHECK_OK(rpo_features_new(&X, 256, NULL, &features, &err), &err);
+  rpo_boost *const boost = stepping(features, &data, loss, relabel);
+  check_rounds(boost, loss, &y, weighed ? &w : NULL);
+  rpo_boost_free(boost);
+  rpo_features_free(features);
   table_free(&x);
   table_free(&y);
   table_free(&w);
