@@ -46,11 +46,10 @@ class Setting:
         return name, self.n_components, self.max_features
 
     def row(self) -> dict[str, Any]:
-        name = self.projection
-        if not isinstance(name, str | None):
+        named, name = isinstance(self.projection, str), self.projection
+        if not (named or name is None):
             name = type(name).__name__
-            return {"projection": name, "n_components": None, "max_features": self.max_features}
-        components = None if name is None else self.n_components
+        components = self.n_components if named else None
         return {"projection": name, "n_components": components, "max_features": self.max_features}
 
 
@@ -339,16 +338,15 @@ class _Arm:
 
     def error(self, work: float) -> float:
         """Of as many trees as the work allows."""
-        error = self.limit + self.spread * self.work / work
+        error = self._error(work, self.limit, self.spread)
         return np.inf if np.isnan(error) else error
+
+    def _error(self, work: float, limit: Any, spread: Any) -> Any:
+        return limit + spread * self.work / work
 
     def beats(self, other: _Arm, work: float, weight: np.ndarray) -> bool:
         """Whether the errors are smaller by more than chance makes them."""
-        mine, others = (
-            limit + variance * arm.work / work
-            for arm in (self, other)
-            for limit, variance in (arm.errors.by_row(),)
-        )
+        mine, others = (arm._error(work, *arm.errors.by_row()) for arm in (self, other))
         gain, deviation = weighted(others - mine, weight)
         return gain > SURE * deviation
 
