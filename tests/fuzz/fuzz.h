@@ -40,7 +40,8 @@ typedef struct limits {
   int starved;      /* allocations fail */
   int64_t patience; /* the callback cancels when it is asked so often by a call; 0: never */
   int64_t asked;
-  int hook; /* so may another */
+  int hook;    /* so may another */
+  int damaged; /* the model's contents were not looked at when it was opened */
 } limits;
 
 /* A failure says why, in a sentence; so does its code. */

@@ -3,6 +3,8 @@
 #include "making.h"
 #include "reading.h"
 
+#define FILE_NAME "fuzz_api.rpo"
+
 typedef struct play {
   source *s;
   limits may;
@@ -24,6 +26,12 @@ static int64_t a_size(source *s, int64_t most) {
   return rarely(s, 60) ? n * 40 : n;
 }
 
+/* Beside `n`: of two sides one may be long, so that calls stay quick. */
+static int64_t beside(int64_t n, int64_t other) {
+  int64_t const most = 3000 / n;
+  return other < most ? other : most < 1 ? 1 : most;
+}
+
 static void start(play *p, source *s) {
   memset(p, 0, sizeof *p);
   p->s = s;
@@ -33,7 +41,8 @@ static void start(play *p, source *s) {
   p->control.progress = p->may.patience > 0 || choose(s, 4) == 3 ? patience : NULL;
   p->control.user = &p->may;
   rpo_mem_fail_after = p->may.starved ? choose(s, 256) : -1;
-  int64_t const n = a_size(s, 40), cols = a_size(s, 9), d = choose(s, 4) ? a_size(s, 30) : 1;
+  int64_t const n = a_size(s, 40), cols = beside(n, a_size(s, 9));
+  int64_t const d = beside(n, choose(s, 4) ? a_size(s, 30) : 1);
   int const one = choose(s, 4) == 3;
   p->X = make_matrix(s, n, cols, rarely(s, 6) ? 3 : 2, (int)choose(s, STYLES), 0);
   int const style = choose(s, 3) == 0 ? BINARY : (int)choose(s, STYLES);
@@ -75,8 +84,9 @@ static void play_features(play *p) {
   free(low);
   free(high);
   free(codes);
-  crafted other = make_matrix(p->s, a_size(p->s, 20), rpo_features_cols(f) + rarely(p->s, 20), 3,
-                              (int)choose(p->s, STYLES), 0);
+  crafted other =
+      make_matrix(p->s, beside(rpo_features_cols(f) + 1, a_size(p->s, 20)),
+                  rpo_features_cols(f) + rarely(p->s, 20), 3, (int)choose(p->s, STYLES), 0);
   (void)went(p, rpo_features_like(&other.view, f, &p->control, &again, &p->err));
   rpo_features_free(again);
   crafted_free(&other);
@@ -98,7 +108,7 @@ static void play_projection(play *p) {
 
 /* Another X for a forest: as in the fit, or of any rows, or wrong. */
 static crafted an_x(play *p, int64_t cols) {
-  return make_matrix(p->s, a_size(p->s, 40), rarely(p->s, 40) ? cols + 1 : cols,
+  return make_matrix(p->s, beside(cols, a_size(p->s, 40)), rarely(p->s, 40) ? cols + 1 : cols,
                      rarely(p->s, 30) ? 3 : 2, (int)choose(p->s, STYLES), 0);
 }
 
@@ -139,18 +149,84 @@ static void play_forest(play *p) {
   free(fallback);
 }
 
-/* A model through a file and back. */
-static void play_file(play *p) {
-  rpo_forest *again = NULL;
-  if (p->forest == NULL) return;
-  rpo_status status =
-      rpo_forest_save(p->forest, "fuzz_api.rpo", "a note", choose(p->s, 7), &p->err);
-  if (!went(p, status)) return;
-  if (went(p, rpo_forest_load("fuzz_api.rpo", &again, &p->err))) {
-    MUST(rpo_forest_trees(again) == rpo_forest_trees(p->forest));
+/* ---- Files ---- */
+
+static void play_inspect(play *p, const char *path) {
+  rpo_model_info info;
+  rpo_section_info section[4];
+  if (!went(p, rpo_model_inspect(path, &info, section, choose(p->s, 5), &p->err))) return;
+  MUST(info.damaged == 0 && info.sections > 0 && info.bytes > 0);
+}
+
+/* A model through a file and back, read or mapped. */
+static void play_file(play *p, const rpo_forest *forest) {
+  rpo_forest *again = NULL, *bare = NULL;
+  int const mapped = choose(p->s, 2) == 1;
+  if (forest == NULL) return;
+  rpo_status const status = rpo_forest_save(forest, FILE_NAME, "a note", choose(p->s, 7), &p->err);
+  if (went(p, status)) {
+    if (went(p, mapped ? rpo_forest_open_mapped(FILE_NAME, &again, &p->err)
+                       : rpo_forest_load(FILE_NAME, &again, &p->err))) {
+      MUST(rpo_forest_trees(again) == rpo_forest_trees(forest));
+      MUST(rpo_forest_bytes(again) >= rpo_forest_bytes(forest));
+      MUST(!rpo_forest_is_mapped(again) || mapped);
+      if (mapped) read_all(p, again);
+    }
+    play_inspect(p, FILE_NAME);
+  }
+  if (went(p, rpo_forest_drop_labels(forest, &p->control, &bare, &p->err))) {
+    MUST(rpo_forest_is_boosted(bare) || !rpo_forest_has_rows(bare));
   }
   rpo_forest_free(again);
-  (void)remove("fuzz_api.rpo");
+  rpo_forest_free(bare);
+  (void)remove(FILE_NAME);
+}
+
+static void same_arrays(const rpo_named_array *array, int64_t count, const rpo_arrays *loaded) {
+  rpo_named_array got;
+  int64_t note = -1;
+  MUST(rpo_arrays_count(loaded) == count);
+  MUST((rpo_arrays_note(loaded, &note) != NULL) == (note > 0));
+  for (int64_t i = 0; i < count; i++) {
+    MUST(rpo_arrays_get(loaded, i, &got, NULL) == RPO_OK);
+    MUST(strcmp(got.name, array[i].name) == 0 && got.type == array[i].type);
+    MUST(memcmp(got.shape, array[i].shape, sizeof got.shape) == 0);
+  }
+}
+
+static void play_arrays(play *p) {
+  static const char *const names[6] = {"a", "b", "longer", "", "b", NULL};
+  static const uint8_t numbers[8 * 6 * 6];
+  source *const s = p->s;
+  rpo_named_array array[4];
+  int64_t const count = choose(s, 5);
+  rpo_arrays *loaded = NULL;
+  for (int64_t i = 0; i < count; i++) {
+    int32_t const dims = (int32_t)choose(s, 3);
+    rpo_named_array const a = {
+        names[rarely(s, 10) ? choose(s, 6) : i % 3], /* four of three: refused */
+        1 + (int32_t)choose(s, rarely(s, 20) ? 12 : 8),
+        rarely(s, 40) ? 7 : dims,
+        {dims > 0 ? choose(s, 6) : 1, dims > 1 ? choose(s, 6) : 1, 1, rarely(s, 40) ? -2 : 1},
+        rarely(s, 40) ? NULL : numbers};
+    array[i] = a;
+  }
+  if (!went(p, rpo_arrays_save(array, count, FILE_NAME, "a note", choose(s, 7), &p->err))) return;
+  if (went(p, rpo_arrays_load(FILE_NAME, (int32_t)choose(s, 2), &loaded, &p->err))) {
+    same_arrays(array, count, loaded);
+  }
+  rpo_arrays_free(loaded);
+  play_inspect(p, FILE_NAME);
+  loaded = NULL;
+  uint8_t block[4096];
+  FILE *const file = fopen(FILE_NAME, "rb");
+  MUST(file != NULL);
+  int64_t const bytes = (int64_t)fread(block, 1, sizeof block, file);
+  (void)fclose(file);
+  (void)remove(FILE_NAME);
+  if (rarely(s, 4)) block[choose(s, 256) * 8 % bytes] ^= 5; /* damaged: refused, or a gap */
+  if (went(p, rpo_arrays_parse(block, bytes, &loaded, &p->err))) same_arrays(array, count, loaded);
+  rpo_arrays_free(loaded);
 }
 
 /* ---- Boosting ---- */
@@ -299,7 +375,8 @@ static void play_metrics(play *p) {
 
 static void play_products(play *p) {
   source *const s = p->s;
-  int64_t const n = a_size(s, 30), cols = a_size(s, 30), width = a_size(s, 30);
+  int64_t const n = a_size(s, 30), cols = beside(n, a_size(s, 30));
+  int64_t const width = beside(n > cols ? n : cols, a_size(s, 30));
   int const style = choose(s, 3) == 0 ? BINARY : (int)choose(s, STYLES);
   crafted A = make_matrix(s, n, cols, rarely(s, 20) ? 3 : 2, style, 0);
   crafted B = make_matrix(s, choose(s, 2) ? n : cols, width, rarely(s, 30) ? 2 : 1,
@@ -316,6 +393,13 @@ static void play_products(play *p) {
   crafted_free(&B);
 }
 
+/* What a process asks first, and answers that are always there. */
+static void play_facts(void) {
+  MUST(rpo_version()[0] != 0 && rpo_instruction_set()[0] != 0);
+  MUST(rpo_has_openmp() == 0 || rpo_has_openmp() == 1);
+}
+
+/* One play may be with anything; of the others, what the bytes behind it tell. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   source s = {data, data + size};
   play p;
@@ -330,15 +414,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   } else {
     start(&p, &s);
     play_features(&p);
-    if (which < 5) play_forest(&p);
+    if (which < 5 || which == 13) play_forest(&p);
     if (which >= 5 && which < 11) play_boosting(&p);
-    if (which == 11) play_metrics(&p);
     if (which == 12) play_projection(&p);
-    if (which == 13) {
-      play_forest(&p);
-      play_file(&p);
-    }
-    if (which == 14) play_products(&p);
+    play_file(&p, p.forest);
+    play_metrics(&p);
+    if (which != 12) play_projection(&p);
+    play_products(&p);
+    play_arrays(&p);
+    play_facts();
     finish(&p);
   }
   MUST(rpo_mem_live == 0);

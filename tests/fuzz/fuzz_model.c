@@ -1,5 +1,7 @@
-/* Any bytes as a model: refused with a reason, or a forest that every function can read. Checksums are
- * ignored when the first byte is even, so that contents are reached; it is not part of the model. */
+/* Any bytes as a model: refused with a reason, or a forest that every function can read, or named
+ * arrays. Checksums are ignored when the first byte is even, so that contents are reached; when it is 2
+ * above a multiple of 4, the model is opened as a mapped file is, its contents unseen. The byte is not
+ * part of the model. */
 #include "checksum.h"
 #include "reading.h"
 
@@ -41,7 +43,7 @@ static void resume(const rpo_forest *forest) {
   int64_t const rows = rpo_forest_rows(forest), d = rpo_forest_outputs(forest);
   int64_t const cols = rpo_forest_inputs(forest);
   if (!rpo_forest_is_boosted(forest) || rows > 64 || cols > 8 || d > 64) return;
-  limits none = {0, 0, 0, 0};
+  limits none = {0, 0, 0, 0, 0};
   rpo_error err;
   dice random = {9};
   table x = table_random(&random, rows, cols, 4, 0.2, 0.1), y = table_binary(&random, rows, d, 0.4);
@@ -65,22 +67,62 @@ static void resume(const rpo_forest *forest) {
   table_free(&y);
 }
 
+/* As rpo_forest_open_mapped, in memory of its own, whose end the address sanitizer watches. */
+static rpo_status open_mapped(const uint8_t *data, int64_t size, rpo_forest **out, rpo_error *err) {
+  char *const block = rpo_new(size, 1);
+  memcpy(block, data, (size_t)size);
+  rpo_status const status = rpo_model_open_mapped(block, size, out, err);
+  if (status == RPO_OK) {
+    (*out)->mapped = 0; /* freed, not unmapped */
+  } else {
+    rpo_delete(block);
+  }
+  return status;
+}
+
+/* Names are strings, and every byte of the arrays is there. */
+static void read_arrays(const rpo_arrays *arrays) {
+  rpo_named_array a;
+  int64_t note = -1, sum = 0;
+  const char *const text = rpo_arrays_note(arrays, &note);
+  for (int64_t i = 0; i < rpo_arrays_count(arrays); i++) {
+    MUST(rpo_arrays_get(arrays, i, &a, NULL) == RPO_OK && a.dims >= 0 && a.dims <= 4);
+    int64_t bytes = a.type == RPO_TYPE_U8                                                        ? 1
+                    : a.type == RPO_TYPE_U16 || a.type == RPO_TYPE_I16 || a.type == RPO_TYPE_F16 ? 2
+                    : a.type == RPO_TYPE_I32 || a.type == RPO_TYPE_F32 ? 4
+                                                                       : 8;
+    for (int k = 0; k < 4; k++) bytes *= a.shape[k];
+    for (int64_t k = 0; k < bytes; k++) sum += ((const uint8_t *)a.data)[k];
+    sum += (int64_t)strlen(a.name);
+  }
+  for (int64_t k = 0; k < note; k++) sum += text[k];
+  MUST(note >= 0 && sum != INT64_MIN);
+  MUST(rpo_arrays_get(arrays, rpo_arrays_count(arrays), &a, NULL) == RPO_EINVAL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   rpo_forest *forest = NULL;
+  rpo_arrays *arrays = NULL;
   rpo_error err;
-  limits none = {0, 0, 0, 0};
-  limits impatient = {0, 25, 0, 0}; /* a file may ask for a billion draws */
-  if (size < 1) return 0;
+  limits none = {0, 0, 0, 0, 0};
+  if (size < 2) return 0;
+  int const mapped = data[0] % 4 == 2;
+  limits impatient = {0, 25, 0, 0, mapped}; /* a file may ask for a billion draws */
   rpo_poll_seconds = 0.0;
   rpo_checksum_ignored = data[0] % 2 == 0;
-  if (fine(rpo_forest_parse(data + 1, (int64_t)size - 1, &forest, &err), &err, &none)) {
+  int64_t const bytes = (int64_t)size - 1;
+  if (fine(mapped ? open_mapped(data + 1, bytes, &forest, &err)
+                  : rpo_forest_parse(data + 1, bytes, &forest, &err),
+           &err, &none)) {
     int64_t const rows = rpo_forest_rows(forest);
     read_with(forest, rows <= 16 ? rows : ROWS, &impatient);
     resume(forest);
   } else {
     MUST(err.code == RPO_EFORMAT && forest == NULL);
+    if (fine(rpo_arrays_parse(data + 1, bytes, &arrays, &err), &err, &none)) read_arrays(arrays);
   }
   rpo_forest_free(forest);
+  rpo_arrays_free(arrays);
   MUST(rpo_mem_live == 0);
   return 0;
 }

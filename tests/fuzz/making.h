@@ -188,7 +188,7 @@ static inline double make_option(source *s, int32_t id, double low, double high,
 
 static inline rpo_options *make_options(source *s, rpo_error *err) {
   rpo_options *options = NULL;
-  limits starved = {1, 0, 0, 0};
+  limits starved = {1, 0, 0, 0, 0};
   if (!fine(rpo_options_new(&options, err), err, &starved)) return NULL;
   (void)rpo_options_set(options, RPO_OPT_N_TREES, 2.0, NULL);
   for (int64_t left = choose(s, 10); left > 0; left--) {

@@ -128,7 +128,7 @@ static inline void read_bytes(reading *r) {
     MUST(rpo_forest_dump(copy, again, &r->err) == RPO_OK &&
          memcmp(block, again, (size_t)bytes) == 0);
   } else {
-    MUST(r->may->starved);
+    MUST(r->may->starved || r->may->damaged);
   }
   rpo_forest_free(copy);
   free(block);
@@ -173,6 +173,8 @@ static inline void read_sums(reading *r) {
   float *const scores = exactly(n * d, 4);
   memset(scores, 0, (size_t)(n * d) * 4);
   MUST((rpo_forest_start(r->forest) != NULL) == (rpo_forest_is_boosted(r->forest) != 0));
+  MUST(rpo_forest_step(r->forest) == NULL || rpo_forest_is_boosted(r->forest));
+  MUST(!rpo_forest_has_rows(r->forest) || !rpo_forest_is_boosted(r->forest));
   (void)fine(rpo_forest_add_trees(r->forest, r->X, trees / 2, trees, r->control, scores, &r->err),
              &r->err, r->may);
   MUST(rpo_forest_add_trees(r->forest, r->X, 0, trees + 1, r->control, scores, &r->err) != RPO_OK);

@@ -2,17 +2,23 @@
  * model says that its checksum does not matter. */
 #include "../c/kinds.h"
 
-static void keep(const char *folder, const char *name, int number, const rpo_forest *forest) {
-  char path[400];
-  int64_t const bytes = rpo_forest_bytes(forest);
-  unsigned char *const block = forest_bytes(forest);
-  (void)snprintf(path, sizeof path, "%.300s/%s-%02d", folder, name, number);
+static void write_bytes(const char *path, int first, const unsigned char *block, int64_t bytes) {
   FILE *const file = fopen(path, "wb");
-  int const good =
-      file != NULL && fputc(0, file) == 0 && fwrite(block, 1, (size_t)bytes, file) == (size_t)bytes;
+  int const good = file != NULL && fputc(first, file) == first &&
+                   fwrite(block, 1, (size_t)bytes, file) == (size_t)bytes;
   if (file == NULL || fclose(file) != 0 || !good) {
     fprintf(stderr, "cannot write %s\n", path);
     exit(1);
+  }
+}
+
+/* To be read, and to be mapped. */
+static void keep(const char *folder, const char *name, int number, const rpo_forest *forest) {
+  char path[400];
+  unsigned char *const block = forest_bytes(forest);
+  for (int first = 0; first <= 2; first += 2) {
+    (void)snprintf(path, sizeof path, "%.300s/%s-%02d%s", folder, name, number, first ? "m" : "");
+    write_bytes(path, first, block, rpo_forest_bytes(forest));
   }
   free(block);
 }
@@ -90,8 +96,26 @@ static void sums(const char *folder) {
   }
 }
 
+static void arrays(const char *folder) {
+  double const numbers[6] = {1.0, 2.0, 3.0, -4.0, 0.5, NAN};
+  rpo_named_array const a[3] = {{"weight", RPO_TYPE_F64, 2, {2, 3, 1, 1}, numbers},
+                                {"count", RPO_TYPE_I64, 0, {1, 1, 1, 1}, &numbers[1]},
+                                {"name", RPO_TYPE_U8, 1, {5, 1, 1, 1}, "seeds"}};
+  unsigned char block[4096];
+  char path[400];
+  rpo_error err;
+  CHECK_OK(rpo_arrays_save(a, 3, "seeds.rpo", "a note", 6, &err), &err);
+  FILE *const file = fopen("seeds.rpo", "rb");
+  int64_t const bytes = file == NULL ? 0 : (int64_t)fread(block, 1, sizeof block, file);
+  if (file != NULL) (void)fclose(file);
+  (void)remove("seeds.rpo");
+  (void)snprintf(path, sizeof path, "%.300s/arrays", folder);
+  write_bytes(path, 0, block, bytes);
+}
+
 int main(int count, char **argument) {
   if (count != 2) return 1;
+  arrays(argument[1]);
   means(argument[1]);
   ratio(argument[1]);
   sums(argument[1]);
