@@ -230,7 +230,8 @@ build/serial/build.ninja: $(STAMP)/build-tools
 	[ -f $@ ] || meson setup build/serial -Dopenmp=disabled
 	@touch $@
 
-SANITIZE = -Ddebug=true -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
+# Lines but no variables in the debug information: a quarter of the compiler's time less.
+SANITIZE = -Ddebug=false -Dc_args=-g1 -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false
 
 build/sanitize/build.ninja: $(STAMP)/build-tools
 	[ -f $@ ] || meson setup build/sanitize $(SANITIZE) -Dsimd=false
