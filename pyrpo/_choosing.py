@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrpo._growth import LOOK, Growth, Setting, Tuning, grow_until, race
+from pyrpo._growth import FEW_ROWS, LOOK, Growth, Setting, Tuning, grow_until, race
 from pyrpo._options import number
 from pyrpo.projection import named_projection, resolve_components
 
@@ -145,6 +145,8 @@ class ChoosesItself:
         single = self._is_single(outputs.Y.shape[1])
         if not self.bootstrap or outputs.fallback is not None or single:
             return best, Tuning([], CANNOT)
+        if growth.X.shape[0] < FEW_ROWS:
+            return best, Tuning([], f"nothing raced: fewer than {FEW_ROWS} rows tell too little")
         if self.max_time is None:
             return race(growth, rounds)
         growth.grow(best, 1)

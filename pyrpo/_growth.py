@@ -24,7 +24,7 @@ from pyrpo.projection import resolve_projection
 ROWS = 2000  # scored at most
 LOOK = 6  # trees a setting in a look
 FEWEST = 3  # of these
-FEW_ROWS = 10  # tell nothing of how far chance goes
+FEW_ROWS = 100  # fewer tell settings apart by chance only
 SURE = 2.0  # standard errors of the difference that make a setting clearly better
 CONVERGED = 0.005  # of R2 that infinitely many trees would add
 

@@ -158,28 +158,33 @@ static void play_inspect(play *p, const char *path) {
   MUST(info.damaged == 0 && info.sections > 0 && info.bytes > 0);
 }
 
-/* A model through a file and back, read or mapped. */
+static void play_loaded(play *p, const rpo_forest *forest, int mapped) {
+  rpo_forest *again = NULL;
+  if (went(p, mapped ? rpo_forest_open_mapped(FILE_NAME, &again, &p->err)
+                     : rpo_forest_load(FILE_NAME, &again, &p->err))) {
+    MUST(rpo_forest_trees(again) == rpo_forest_trees(forest));
+    MUST(rpo_forest_bytes(again) >= rpo_forest_bytes(forest));
+    MUST(!rpo_forest_is_mapped(again) || mapped);
+    if (mapped) read_all(p, again);
+  }
+  rpo_forest_free(again);
+}
+
+/* A model through a file and back, read and mapped. */
 static void play_file(play *p, const rpo_forest *forest) {
-  rpo_forest *again = NULL, *bare = NULL;
-  int const mapped = choose(p->s, 2) == 1;
+  rpo_forest *bare = NULL;
   if (forest == NULL) return;
   rpo_status const status = rpo_forest_save(forest, FILE_NAME, "a note", choose(p->s, 7), &p->err);
   if (went(p, status)) {
-    if (went(p, mapped ? rpo_forest_open_mapped(FILE_NAME, &again, &p->err)
-                       : rpo_forest_load(FILE_NAME, &again, &p->err))) {
-      MUST(rpo_forest_trees(again) == rpo_forest_trees(forest));
-      MUST(rpo_forest_bytes(again) >= rpo_forest_bytes(forest));
-      MUST(!rpo_forest_is_mapped(again) || mapped);
-      if (mapped) read_all(p, again);
-    }
+    play_loaded(p, forest, 0);
+    play_loaded(p, forest, 1);
     play_inspect(p, FILE_NAME);
+    (void)remove(FILE_NAME);
   }
   if (went(p, rpo_forest_drop_labels(forest, &p->control, &bare, &p->err))) {
     MUST(rpo_forest_is_boosted(bare) || !rpo_forest_has_rows(bare));
   }
-  rpo_forest_free(again);
   rpo_forest_free(bare);
-  (void)remove(FILE_NAME);
 }
 
 static void same_arrays(const rpo_named_array *array, int64_t count, const rpo_arrays *loaded) {
@@ -260,19 +265,26 @@ static void play_scores(play *p, rpo_boost *boost, int64_t n, int64_t d) {
   free(row);
 }
 
-/* A round of a learner that predicts the row's number. */
-static void play_learner(play *p, rpo_boost *boost, int64_t n, int64_t d) {
-  int64_t const most = 300, columns = choose(p->s, 3) == 2 ? d : 1;
+/* A run of a learner of the caller's, one that predicts the row's number. */
+static void play_learner(play *p, const rpo_boost_data *data, const rpo_projection *projection) {
+  int64_t const n = rpo_features_rows(p->features), d = data->Y->cols, most = 300;
+  int64_t const columns = choose(p->s, 3) == 2 ? d : 1;
   int32_t *const row = exactly(n, 4);
   double *const z = exactly(n * most, 8);
   float *const v = exactly(n * columns, 4), *const step = exactly(d, 4);
+  rpo_boost *boost = NULL;
   int64_t count = 0;
-  if (p->projection.components < most && d < most &&
-      went(p, rpo_boost_project(boost, &p->control, row, &count, z, &p->err))) {
+  for (int64_t i = 0; i < n * columns; i++) v[i] = (float)(i % 7) - 3.0f;
+  int const made = p->projection.components < most && d < most &&
+                   went(p, rpo_boost_new(p->options, p->features, data, projection, &p->control,
+                                         &boost, &p->err));
+  for (int64_t round = made ? 1 + choose(p->s, 3) : 0; round > 0; round--) {
+    if (!went(p, rpo_boost_project(boost, &p->control, row, &count, z, &p->err))) break;
     MUST(count >= 0 && count <= n);
-    for (int64_t i = 0; i < n * columns; i++) v[i] = (float)(i % 7) - 3.0f;
     (void)went(p, rpo_boost_add(boost, v, columns, &p->control, step, &p->err));
   }
+  if (made) play_scores(p, boost, n, d);
+  rpo_boost_free(boost);
   free(row);
   free(z);
   free(v);
@@ -293,6 +305,8 @@ static void play_models(play *p, rpo_boost *boost, const rpo_boost_data *data,
            rpo_boost_new(p->options, p->features, data, projection, &p->control, &next, &p->err)) &&
       went(p, rpo_boost_resume(next, p->forest, &p->control, &p->err))) {
     (void)went(p, rpo_boost_run(next, 1, &p->control, &p->err));
+    MUST(rpo_boost_resume(next, p->forest, &p->control, &p->err) == RPO_EINVAL ||
+         rpo_boost_rounds(next) == 0);
   }
   rpo_boost_free(next);
 }
@@ -325,18 +339,14 @@ static void play_boosting(play *p) {
   rpo_boost *boost = NULL;
   if (went(p, rpo_boost_new(p->options, p->features, &data, projection, &p->control, &boost,
                             &p->err))) {
-    int const learner = choose(s, 4) == 3;
     for (int64_t round = choose(s, 4); round > 0; round--) {
-      if (learner) {
-        play_learner(p, boost, n, d);
-      } else {
-        (void)went(p, rpo_boost_run(boost, choose(s, 3), &p->control, &p->err));
-      }
+      (void)went(p, rpo_boost_run(boost, choose(s, 3), &p->control, &p->err));
     }
     MUST(rpo_boost_start(boost) != NULL);
     play_scores(p, boost, n, d);
     play_models(p, boost, &data, projection);
   }
+  play_learner(p, &data, projection);
   int32_t *const row = exactly(n, 4);
   int64_t const count =
       rpo_boost_sample(9, choose(s, 5), (double)choose(s, 256) / 255.0, p->weight, n, row);
@@ -399,7 +409,7 @@ static void play_facts(void) {
   MUST(rpo_has_openmp() == 0 || rpo_has_openmp() == 1);
 }
 
-/* One play may be with anything; of the others, what the bytes behind it tell. */
+/* A forest or a boosted model; then everything else, with the bytes that are left. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   source s = {data, data + size};
   play p;
@@ -415,7 +425,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     start(&p, &s);
     play_features(&p);
     if (which < 5 || which == 13) play_forest(&p);
-    if (which >= 5 && which < 11) play_boosting(&p);
+    if (which > 4 && which != 12 && which != 13) play_boosting(&p);
     if (which == 12) play_projection(&p);
     play_file(&p, p.forest);
     play_metrics(&p);

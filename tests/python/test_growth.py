@@ -294,15 +294,16 @@ def test_what_a_user_made_is_projected_on(projection, labels):
 
 
 def test_forests_without_splits_do_not_race():
-    X = np.random.default_rng(0).normal(size=(40, 6))
-    for rows, y, options in (
-        (40, np.ones(40), {}),
-        (40, np.ones((40, 5)), {}),
-        (1, np.zeros((1, 3)), {}),
-        (40, X[:, :3], {"min_samples_leaf": 30}),
+    X, few = np.random.default_rng(0).normal(size=(140, 6)), "fewer than 100 rows tell too little"
+    for rows, y, options, why in (
+        (140, np.ones(140), {}, "trees have no splits"),
+        (140, np.ones((140, 5)), {}, "trees have no splits"),
+        (140, X[:, :3], {"min_samples_leaf": 100}, "trees have no splits"),
+        (99, X[:, :3], {}, few),
+        (1, np.zeros((1, 3)), {}, few),
     ):
         forest = RandomForestRegressor(60, random_state=0, **options).fit(X[:rows], y[:rows])
-        assert forest.tuning_.note == "nothing raced: trees have no splits"
+        assert forest.tuning_.note == f"nothing raced: {why}"
         assert len(forest) == 60
 
 
@@ -354,9 +355,9 @@ def test_warm_starts_from_few_trees_race_later(labels):
 
 
 def test_few_rows_prove_nothing():
-    rows = np.arange(20.0)
-    assert weighted(rows[:9], np.ones(9)) == (pytest.approx(4.0), np.inf)
-    assert weighted(rows, np.ones(20)) == pytest.approx((9.5, rows.std() / 20**0.5))
+    rows = np.arange(100.0)
+    assert weighted(rows[:99], np.ones(99)) == (pytest.approx(49.0), np.inf)
+    assert weighted(rows, np.ones(100)) == pytest.approx((49.5, rows.std() / 10))
     assert np.isnan(weighted(np.full(3, np.nan), np.ones(3))[0])
 
 
