@@ -59,7 +59,7 @@ SETS = [
     Set("atp1d", 168, targets=6),
     Set("oes97", 167, targets=16),
     Set("wq", 530, targets=14),
-    Set("edm", 77, fifths=20, targets=2),
+    Set("edm", 77, splits=40, fifths=20, targets=2),
     Set("aloi", 97200, 1, 1, classes=True),
 ]
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyrpo
+from bench.machine import describe
 
 
 class Records:
@@ -36,7 +37,7 @@ class Records:
     def add(self, unit: Any, problem: Any, outcome: dict[str, Any]) -> None:
         """Keep an outcome, in the file too."""
         about = {"metric": problem.metric, "date": date.today().isoformat()}
-        versions = {"pyrpo": pyrpo.__version__}
+        versions = {"pyrpo": pyrpo.__version__, "cpu": describe()["cpu"]}
         self._append({"key": unit.key} | asdict(unit) | outcome | problem.shape | about | versions)
 
     def note(self, command: str) -> None:

@@ -195,6 +195,14 @@ def _draw(path: Path, curves: dict[str, list], x: str, y: str, log: bool = False
     return True
 
 
+def _machines(kept: dict[str, dict[str, Any]]) -> str:
+    """Processors, and what was measured on each."""
+    on: dict[str, set[str]] = {}
+    for key, record in kept.items():
+        on.setdefault(record.get("cpu", describe()["cpu"]), set()).add(key.split()[0])
+    return "; ".join(f"{cpu} ({', '.join(sorted(words))})" for cpu, words in on.items())
+
+
 def write(results: Results, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     machine = describe()
@@ -204,7 +212,7 @@ def write(results: Results, out: Path) -> None:
     commands = [r["command"] for r in results.records.values() if "command" in r]
     dates = sorted({r["date"] for r in kept.values()})
     versions = ", ".join(f"{name} {value}" for name, value in machine.items() if name != "cpu")
-    made = f"{' to '.join(sorted({*dates[:1], *dates[-1:]}))}; {machine['cpu']}; {versions}. "
+    made = f"{' to '.join(sorted({*dates[:1], *dates[-1:]}))}; {_machines(kept)}; {versions}. "
     made += "Commands: " + "; ".join(f"`{c}`" for c in commands) + "."
     parts = [TITLE, made, *aloi(results), *figure_1a(results, out), *texts(results, out)]
     parts += [*growth(results, out), *speed(results), "All numbers: [results.json](results.json)."]
