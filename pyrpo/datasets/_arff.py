@@ -38,19 +38,22 @@ class Attribute:
     categories: tuple[str, ...] | None = None
 
 
-def read_header(path: PathLike, lines: Iterator[tuple[int, str]]) -> list[Attribute]:
-    """Consume the lines up to @data and return the attributes."""
+def read_header(path: PathLike, lines: Iterator[tuple[int, str]]) -> tuple[str, list[Attribute]]:
+    """Consume the lines up to @data and return the relation's name and the attributes."""
     attributes: dict[str, Attribute] = {}
-    number = 0
+    number, relation = 0, ""
     for number, line in lines:
         line = line.strip()
         keyword = line.split(None, 1)[0].lower() if line else ""
-        if not keyword or keyword.startswith("%") or keyword == "@relation":
+        if not keyword or keyword.startswith("%"):
+            continue
+        if keyword == "@relation":
+            relation = line[len(keyword) :].strip()
             continue
         if keyword == "@data":
             if not attributes:
                 raise malformed(path, number, "@data without any @attribute before it")
-            return list(attributes.values())
+            return relation, list(attributes.values())
         if keyword != "@attribute":
             raise malformed(path, number, f"expected @attribute or @data, found {shorten(line)}")
         attribute = _parse_attribute(path, number, line)

@@ -1,6 +1,7 @@
 """Mulan data sets: an ARFF file, and an XML file that names the labels among its attributes."""
 
 import os
+import re
 from collections.abc import Iterator
 from itertools import chain
 from numbers import Integral
@@ -25,6 +26,8 @@ from ._text import (
     stem,
 )
 
+_MEKA = re.compile(r"-C\s+(?P<count>-?[0-9]{1,9})\b")  # in the name of the relation
+
 
 def load_mulan(
     path: PathLike,
@@ -43,6 +46,8 @@ def load_mulan(
     xml : str or path-like, default=None
         Mulan's XML file, which names the labels. By default it is looked for beside the ARFF
         file: the same name, with or without a final ``-train`` or ``-test``, and ``.xml``.
+        Where there is none, the name of the relation may tell as MEKA's do: ``-C 6`` in it says
+        that the first six attributes are the labels, ``-C -6`` the last six.
     n_targets : int, default=None
         For a file without XML, such as one of multi-target regression: the last `n_targets`
         attributes are the targets or, if negative, the first ``-n_targets`` ones. No XML file
@@ -84,12 +89,21 @@ def load_mulan(
         raise ValueError("give either xml or n_targets, not both")
 
     lines = read_lines(path)
-    attributes = _arff.read_header(path, lines)
+    relation, attributes = _arff.read_header(path, lines)
     has_labels = n_targets is None
     if has_labels:
-        targets = _label_columns(path, attributes, _find_xml(path) if xml is None else xml)
+        found = _find_xml(path) if xml is None else xml
+        meka = _MEKA.search(relation) if found is None else None
+        if found is not None:
+            targets = _label_columns(path, attributes, found)
+        elif meka is not None:
+            count = _checked(path, len(attributes), int(meka["count"]), "-C")
+            targets = _last_or_first(len(attributes), -count)
+        else:
+            raise _unknown_labels(path)
     else:
-        targets = _last_or_first(path, len(attributes), n_targets)
+        count = _checked(path, len(attributes), n_targets, "n_targets")
+        targets = _last_or_first(len(attributes), count)
     columns = Columns(path, attributes, targets, labels=has_labels)
     features = np.setdiff1d(np.arange(len(attributes)), targets)
     X, Y, sparse_rows = _read_data(path, lines, columns, features, targets, dtype)
@@ -109,15 +123,20 @@ def load_mulan(
     )
 
 
-def _find_xml(path: PathLike) -> Path:
+def _xml_files(path: PathLike) -> list[Path]:
+    """Where the XML file may be."""
     name = stem(path)
-    candidates = [name] + [name.removesuffix(s) for s in ("-train", "-test") if name.endswith(s)]
-    for candidate in candidates:
-        xml = Path(path).with_name(candidate + ".xml")
-        if xml.exists():
-            return xml
-    tried = " or ".join(f"{candidate}.xml" for candidate in candidates)
-    raise ValueError(
+    names = [name] + [name.removesuffix(s) for s in ("-train", "-test") if name.endswith(s)]
+    return [Path(path).with_name(name + ".xml") for name in names]
+
+
+def _find_xml(path: PathLike) -> Path | None:
+    return next((xml for xml in _xml_files(path) if xml.exists()), None)
+
+
+def _unknown_labels(path: PathLike) -> ValueError:
+    tried = " or ".join(xml.name for xml in _xml_files(path))
+    return ValueError(
         f"{os.fspath(path)}: nothing says which attributes are the labels; found no {tried} "
         "beside the file: give xml= (multi-label) or n_targets= (multi-target)"
     )
@@ -159,16 +178,20 @@ def _label_columns(path: PathLike, attributes: list[Attribute], xml: PathLike) -
     return np.array([i for i, attribute in enumerate(attributes) if attribute.name in labels])
 
 
-def _last_or_first(path: PathLike, n_attributes: int, n_targets: int) -> np.ndarray:
-    if not isinstance(n_targets, Integral) or isinstance(n_targets, bool):
-        raise ValueError(f"n_targets must be an integer, got {n_targets!r}")
-    if not 0 < abs(n_targets) < n_attributes:
+def _checked(path: PathLike, n_attributes: int, count: int, name: str) -> int:
+    if not isinstance(count, Integral) or isinstance(count, bool):
+        raise ValueError(f"{name} must be an integer, got {count!r}")
+    if not 0 < abs(count) < n_attributes:
         raise ValueError(
-            f"{os.fspath(path)} has {n_attributes} attributes, so n_targets must be between 1 and "
-            f"{n_attributes - 1} or between {1 - n_attributes} and -1, got {n_targets}"
+            f"{os.fspath(path)} has {n_attributes} attributes, so {name} must be between 1 and "
+            f"{n_attributes - 1} or between {1 - n_attributes} and -1, got {count}"
         )
+    return count
+
+
+def _last_or_first(n_attributes: int, count: int) -> np.ndarray:
     columns = np.arange(n_attributes)
-    return columns[-n_targets:] if n_targets > 0 else columns[:-n_targets]
+    return columns[-count:] if count > 0 else columns[:-count]
 
 
 def _read_data(

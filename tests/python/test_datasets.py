@@ -360,6 +360,32 @@ def test_missing_targets_are_nan_and_precise(mulan):
     np.testing.assert_array_equal(data.Y, [[np.nan], [0.1]])
 
 
+@pytest.mark.parametrize(
+    ("relation", "labels"),
+    [
+        ("'Music: -C 2'", "ab"),
+        ("'Music-weka.filters -C -1 -split-percentage 60'", "c"),
+        ("Music:-C\t1", "a"),
+    ],
+)
+def test_relation_of_meka(write, relation, labels):
+    header = "".join(f"@attribute {name} {{0,1}}\n" for name in "abc")
+    data = load_mulan(write("set.arff", f"@relation {relation}\n{header}@data\n1,0,1\n"))
+    assert data.target_names == list(labels)
+    assert data.Y.dtype == np.int8
+    assert data.Y.tolist() == [[dict(zip("abc", (1, 0, 1), strict=True))[name] for name in labels]]
+
+
+@pytest.mark.parametrize("count", [0, 3, -3])
+def test_bad_relation_of_meka(write, count):
+    text = (
+        f"@relation 'x: -C {count}'\n"
+        + "@attribute a {0,1}\n@attribute b {0,1}\n@attribute c {0,1}\n@data\n1,0,1\n"
+    )
+    with pytest.raises(ValueError, match=rf"so -C must be between 1 and 2 .* got {count}"):
+        load_mulan(write("set.arff", text))
+
+
 @pytest.mark.parametrize("n_targets", [0, 4, -4, 1.5, True])
 def test_bad_n_targets(mulan, n_targets):
     with pytest.raises(ValueError, match="n_targets must be"):
