@@ -352,8 +352,9 @@ static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
   RPO_TRY(rpo_boost_constants(b, quantile, control, err));
   for (int64_t j = 0; j < b->d; j++) {
     if (start != NULL) b->start[j] = start[j];
-    if (!isfinite(b->start[j])) {
-      return rpo_fail(err, RPO_EINVAL, "start must be finite, found %g", b->start[j]);
+    if (!(fabs(b->start[j]) <= LARGEST_Y)) {
+      return rpo_fail(err, RPO_EINVAL, "start must be of size %g at most, found %g for output %lld",
+                      LARGEST_Y, b->start[j], (long long)j);
     }
     b->start[j] = (double)(float)b->start[j];
   }

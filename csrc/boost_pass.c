@@ -65,6 +65,8 @@ void rpo_boost_wipe(const rpo_boost *b, int thread, const int32_t *rows, int64_t
   }
 }
 
+#define LARGEST_GRADIENT 1e30f /* sums of many fit floats */
+
 /* The callback knows rows of d numbers. */
 static rpo_status ask_caller(const rpo_boost *b, const int32_t *rows, int64_t count, const float *f,
                              float *g, float *h, rpo_error *err) {
@@ -79,8 +81,17 @@ static rpo_status ask_caller(const rpo_boost *b, const int32_t *rows, int64_t co
     memcpy(g + i * b->stride, own_g + i * b->d, (size_t)b->d * 4);
     if (h != NULL) memcpy(h + i * b->stride, own_h + i * b->d, (size_t)b->d * 4);
   }
+  rpo_status status = stop ? rpo_fail(err, RPO_ECANCELED, "cancelled by the loss") : RPO_OK;
+  for (int64_t i = 0; i < count * b->d && status == RPO_OK; i++) {
+    int const bad_g = !(fabsf(own_g[i]) <= LARGEST_GRADIENT);
+    if (bad_g || (h != NULL && !(fabsf(own_h[i]) <= LARGEST_GRADIENT))) {
+      status = rpo_fail(err, RPO_EINVAL, "loss: the %s must be finite, found %g for row %d",
+                        bad_g ? "gradient" : "curvature", (double)(bad_g ? own_g[i] : own_h[i]),
+                        (int)rows[i / b->d]);
+    }
+  }
   rpo_delete(own);
-  return stop ? rpo_fail(err, RPO_ECANCELED, "cancelled by the loss") : RPO_OK;
+  return status;
 }
 
 rpo_status rpo_boost_gradient(const rpo_boost *b, int thread, const int32_t *rows, int64_t count,

@@ -37,6 +37,9 @@ static rpo_status fail_io(rpo_error *err, const char *what, const char *path, in
 #ifdef ELOOP
     case ELOOP: reason = ": too many symbolic links"; break;
 #endif
+#ifdef ENAMETOOLONG
+    case ENAMETOOLONG: reason = ": the name is too long"; break;
+#endif
     case EFBIG: reason = ": larger than files may be"; break;
 #ifdef ENOSPC
     case ENOSPC: reason = ": no space left on the device"; break;

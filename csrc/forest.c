@@ -57,6 +57,10 @@ rpo_status rpo_sample_weights(const int64_t *sampling, const double *weight, con
   return RPO_OK;
 }
 
+/* Beyond these, sums of weights and of weighted squares would leave the range of numbers. */
+#define LARGEST_WEIGHT 1e50
+#define SMALLEST_WEIGHT 1e-50 /* of all rows */
+
 rpo_status rpo_weight_check(const double *weight, int64_t rows, rpo_error *err) {
   double total = 0.0;
   for (int64_t i = 0; i < rows; i++) {
@@ -64,9 +68,16 @@ rpo_status rpo_weight_check(const double *weight, int64_t rows, rpo_error *err) 
     if (!(w >= 0.0 && isfinite(w))) {
       return rpo_fail(err, RPO_EINVAL, "weight must be finite and not negative, found %g", w);
     }
+    if (w > LARGEST_WEIGHT) {
+      return rpo_fail(err, RPO_EINVAL, "weight must be %g at most, found %g", LARGEST_WEIGHT, w);
+    }
     total += w;
   }
   if (!(total > 0.0)) return rpo_fail(err, RPO_EINVAL, "weight: all weights are zero");
+  if (total < SMALLEST_WEIGHT) {
+    return rpo_fail(err, RPO_EINVAL, "weight: all together are %g, less than %g", total,
+                    SMALLEST_WEIGHT);
+  }
   return RPO_OK;
 }
 

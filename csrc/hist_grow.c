@@ -236,6 +236,11 @@ static rpo_status grow(rpo_hist *h, int64_t n, uint64_t path, rpo_error *err) {
   int64_t count = 0, leaves = 1;
   rpo_hist_node root;
   rpo_status status = RPO_OK;
+  rpo_job job; /* splits are jobs too short to poll: this one outlives them */
+  memset(&job, 0, sizeof job);
+  job.control = h->control;
+  job.total = n;
+  job.last_poll = rpo_now();
   memset(&root, 0, sizeof root);
   RPO_TRY(new_node(h, -1, 0, 0, (int32_t)n, &root.id, err));
   root.end = (int32_t)n;
@@ -260,8 +265,9 @@ static rpo_status grow(rpo_hist *h, int64_t n, uint64_t path, rpo_error *err) {
   }
   while (status == RPO_OK && count > 0 && (h->o.max_leaves == 0 || leaves < h->o.max_leaves)) {
     rpo_hist_node node = pop(h, &count);
-    leaves++;
-    status = split(h, &count, &node, err);
+    job.done = leaves++;
+    status = rpo_keep_on(&job, 0, err);
+    if (status == RPO_OK) status = split(h, &count, &node, err);
     release_node(h, &node, &status, err);
   }
   while (count > 0) release_node(h, &h->waiting[--count], &status, err);

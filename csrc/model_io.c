@@ -86,7 +86,7 @@ rpo_status rpo_model_write(const char *block, const char *path, const void *note
   char *turned = NULL;
   rpo_status status;
   if (path == NULL) return rpo_fail(err, RPO_EINVAL, "path is NULL");
-  if (note_bytes < 0 || (note_bytes > 0 && note == NULL)) {
+  if (note_bytes < 0 || note_bytes > INT64_MAX / 4 || (note_bytes > 0 && note == NULL)) {
     return rpo_fail(err, RPO_EINVAL, "note_bytes is %lld, note is %s", (long long)note_bytes,
                     note == NULL ? "NULL" : "given");
   }

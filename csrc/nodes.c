@@ -104,6 +104,21 @@ static int64_t walk_to(const rpo_forest *m, int64_t tree, int64_t leaf, int64_t 
   }
 }
 
+rpo_status rpo_counts_check(const int64_t *indptr, int64_t rows, rpo_error *err) {
+  int good = indptr[0] == 0;
+  for (int64_t i = 0; i < rows; i++) good &= indptr[i] <= indptr[i + 1];
+  if (good) return RPO_OK;
+  return rpo_fail(err, RPO_EINVAL,
+                  "indptr must be that of the first call: it does not rise from 0");
+}
+
+rpo_status rpo_count_check(const int64_t *indptr, int64_t row, int64_t count, rpo_error *err) {
+  if (indptr[row + 1] - indptr[row] == count) return RPO_OK;
+  return rpo_fail(err, RPO_EINVAL,
+                  "indptr must be that of the first call, of the same X: row %lld has %lld entries",
+                  (long long)row, (long long)count);
+}
+
 static rpo_status paths_block(void *context, int64_t task, int thread, rpo_job *job,
                               rpo_error *err) {
   rpo_reading *const r = context;
@@ -112,13 +127,19 @@ static rpo_status paths_block(void *context, int64_t task, int thread, rpo_job *
   RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
   const rpo_scratch *const s = &r->scratch[thread];
   for (int64_t i = 0; i < rows; i++) {
-    int64_t *const out = r->columns == NULL ? NULL : r->columns + r->indptr[first + i];
     int64_t count = 0;
     for (int64_t t = 0; t < m->trees; t++) {
-      int64_t const leaf = s->leaf[t * r->block + i];
-      count += walk_to(m, t, leaf, out == NULL ? NULL : out + count);
+      count += walk_to(m, t, s->leaf[t * r->block + i], NULL);
     }
-    if (out == NULL) r->indptr[first + i + 1] = count;
+    if (r->columns == NULL) {
+      r->indptr[first + i + 1] = count;
+      continue;
+    }
+    RPO_TRY(rpo_count_check(r->indptr, first + i, count, err));
+    int64_t *out = r->columns + r->indptr[first + i];
+    for (int64_t t = 0; t < m->trees; t++) {
+      out += walk_to(m, t, s->leaf[t * r->block + i], out);
+    }
   }
   return RPO_OK;
 }
@@ -129,6 +150,7 @@ rpo_status rpo_forest_paths(const rpo_forest *m, const rpo_matrix *X, const rpo_
   rpo_reading r;
   RPO_TRY(rpo_reading_start(&r, m, X, indptr, err));
   RPO_TRY(rpo_model_check(m, err));
+  if (columns != NULL) RPO_TRY(rpo_counts_check(indptr, X->rows, err));
   r.indptr = indptr;
   r.columns = columns;
   RPO_TRY(rpo_read_blocks(&r, control, paths_block, err));

@@ -27,7 +27,7 @@ static const rpo_option_row table[RPO_OPTION_COUNT] = {
     {RPO_OPT_DRAW_NON_CONSTANT, 1, "draw_non_constant", 0, 0, 1,
      "1: draw until max_features features are not constant in the node, instead of one at least"},
     {RPO_OPT_CCP_ALPHA, 0, "ccp_alpha", 0, 0, INFINITY, "cost-complexity pruning; 0: none"},
-    {RPO_OPT_IMPURITY_SCALE, 0, "impurity_scale", 1, 0, INFINITY,
+    {RPO_OPT_IMPURITY_SCALE, 0, "impurity_scale", 1, 0, 1e30,
      "factor from the sum of the outputs' variances to the impurity reported and compared"},
     {RPO_OPT_BOOTSTRAP, 1, "bootstrap", 0, 0, 1, "1: each tree sees rows drawn with replacement"},
     {RPO_OPT_MAX_SAMPLES, 1, "max_samples", 0, 0, WHOLE,
@@ -70,11 +70,11 @@ void rpo_options_default(rpo_options *options) {
 rpo_status rpo_options_check(int position, double value, rpo_error *err) {
   const rpo_option_row *const row = &table[position];
   if (!(value >= row->low && value <= row->high)) {
-    return rpo_fail(err, RPO_EINVAL, "%s must be between %g and %g, got %g", row->name, row->low,
-                    row->high, value);
+    return rpo_fail(err, RPO_EINVAL, "%s must be between %.16g and %.16g, got %.16g", row->name,
+                    row->low, row->high, value);
   }
   if (row->whole && value != floor(value)) {
-    return rpo_fail(err, RPO_EINVAL, "%s must be a whole number, got %g", row->name, value);
+    return rpo_fail(err, RPO_EINVAL, "%s must be a whole number, got %.16g", row->name, value);
   }
   return RPO_OK;
 }

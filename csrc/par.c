@@ -57,9 +57,19 @@ static void watch_fork(void) { (void)pthread_atfork(NULL, NULL, in_child); }
 #endif
 #endif
 
+#ifdef _OPENMP
+/* A process that asks OpenMP for more threads than the system gives is ended by it. */
+static int most_threads(void) {
+  int const limit = omp_get_thread_limit(), procs = omp_get_num_procs();
+  int const enough = procs < 4 ? 16 : procs > 1024 ? 4096 : 4 * procs;
+  return limit < enough ? limit : enough;
+}
+#endif
+
 int rpo_threads(const rpo_control *control, int64_t tasks) {
 #ifdef _OPENMP
   int threads = control != NULL && control->n_threads > 1 ? control->n_threads : 1;
+  if (threads > 1 && threads > most_threads()) threads = most_threads();
 #if !defined(_WIN32)
   if (threads > 1) {
     (void)pthread_once(&fork_once, watch_fork);

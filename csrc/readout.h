@@ -87,4 +87,9 @@ void rpo_finish_row(const rpo_forest *m, const double *sum, int64_t count, doubl
 void rpo_leaf_means(const rpo_forest *m, int64_t tree, int64_t leaf, double *sum);
 /* Counts, behind a zero, to offsets. */
 void rpo_add_up(int64_t *indptr, int64_t rows);
+
+/* Of a second call, which fills: whether indptr rises from 0, and a row has as many entries as counted
+ * now. Then nothing is written beyond indptr[rows] entries. */
+rpo_status rpo_counts_check(const int64_t *indptr, int64_t rows, rpo_error *err);
+rpo_status rpo_count_check(const int64_t *indptr, int64_t row, int64_t count, rpo_error *err);
 #endif

@@ -32,6 +32,7 @@ static rpo_status weights_block(void *context, int64_t task, int thread, rpo_job
       rpo_take_weights(s, found);
       continue;
     }
+    RPO_TRY(rpo_count_check(r->indptr, first + i, found, err));
     int64_t const at = r->indptr[first + i];
     qsort(s->pick, (size_t)found, sizeof *s->pick, ascending);
     rpo_take_weights(s, found);
@@ -75,6 +76,7 @@ rpo_status rpo_forest_weights(const rpo_forest *m, const rpo_leaf_rows *leaf_row
   if ((columns == NULL) != (values == NULL)) {
     return rpo_fail(err, RPO_EINVAL, "columns and values must both be given or both be NULL");
   }
+  if (columns != NULL) RPO_TRY(rpo_counts_check(indptr, X->rows, err));
   r.indptr = indptr;
   r.columns = columns;
   r.out = values;

@@ -17,7 +17,8 @@
  *
  * Errors. Every function that can fail returns an rpo_status and, when `err` is not NULL, fills it
  * with a sentence that names the argument at fault. A failed call makes no handle and has no effect,
- * but an array it was to fill may be filled in part when it was cancelled or ran out of memory.
+ * but an array it was to fill may be filled in part: when it was cancelled, ran out of memory, or met
+ * a wrong number on the way that it had to read the data for.
  * Pointers are required unless NULL is said to be allowed; a missing one is RPO_EINVAL.
  *
  * Memory. What is const is borrowed for the duration of the call only: free or change it afterwards
@@ -91,9 +92,10 @@ RPO_API int32_t rpo_has_openmp(void);
 typedef int32_t (*rpo_progress_fn)(void *user, int64_t done, int64_t total);
 
 /* How a call runs; a NULL control is {1, 0, NULL, NULL, NULL}. In the child of a fork() whose parent
- * had used several threads, calls use one. */
+ * had used several threads through this library, calls use one. (A parent that used OpenMP otherwise
+ * must ask for one thread in its children itself: their threads are gone.) */
 typedef struct rpo_control {
-  int32_t n_threads;        /* threads to use; below 1: 1 */
+  int32_t n_threads;        /* threads to use; below 1: 1; at most 4 a processor, or 16 */
   int32_t reserved;         /* 0 */
   rpo_progress_fn progress; /* NULL: none */
   void *user;               /* handed to progress */
@@ -324,7 +326,7 @@ typedef struct rpo_forest rpo_forest;
  *   target      what the split search sees: n x q, dense or CSR, finite
  *   labels      what the leaves hold: n x d, dense or CSR, finite; NULL: target. With the option
  *               label_ratio, 2d columns: numerators, then denominators, of d outputs
- *   fallback    label_ratio only: d values predicted where the denominator is 0; else NULL
+ *   fallback    label_ratio only: d values predicted where the denominator is 0; else not looked at
  *   weight      n non-negative weights, not all zero; NULL: ones
  *   projection  applied to target; NULL: none */
 RPO_API rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *features,
@@ -382,7 +384,8 @@ RPO_API rpo_status rpo_forest_agreement(const rpo_forest *forest, const rpo_matr
 RPO_API rpo_status rpo_forest_apply(const rpo_forest *forest, const rpo_matrix *X,
                                     const rpo_control *control, int64_t *out, rpo_error *err);
 /* Nodes each row passes, in CSR form over all trees' nodes (tree t's begin at node_start[t]).
- * With `columns` NULL only indptr (rows + 1) is filled; then call again with indptr[rows] columns.
+ * With `columns` NULL only indptr (rows + 1) is filled; then call again, with the same X, that indptr
+ * and room for indptr[rows] columns: an indptr that does not agree is refused.
  * node_start has trees + 1 entries and may be NULL. */
 RPO_API rpo_status rpo_forest_paths(const rpo_forest *forest, const rpo_matrix *X,
                                     const rpo_control *control, int64_t *node_start,
@@ -571,7 +574,9 @@ typedef enum rpo_leaf {
 
 /* A caller's loss: fills negative gradients g and curvatures h (h NULL: not wanted) of `count`
  * rows, whose numbers are `row` and whose scores are f; all count x d, row after row. Called by the
- * calling thread only. A non-zero return cancels. */
+ * calling thread only. Both must be finite, else the round fails with RPO_EINVAL; an output whose
+ * curvatures in a leaf sum to -l2 or less takes no step there by RPO_LEAF_NEWTON. A non-zero return
+ * cancels. */
 typedef int32_t (*rpo_loss_callback)(void *user, int64_t count, const int32_t *row, const float *f,
                                      float *g, float *h);
 
@@ -582,7 +587,8 @@ typedef struct rpo_boost_data {
   const rpo_matrix *entry_weight; /* n x d, dense: factors of single entries; 0: not observed.
                                      NULL: ones */
   const uint8_t *watched;         /* n: 1 = not trained on, its loss is told; NULL: none */
-  const double *start;            /* d: the constant scores; NULL: those of least loss */
+  const double *start;            /* d: the constant scores, of size 1e20 at most; NULL: those of
+                                     least loss, of a caller's loss the means of Y */
   rpo_loss_callback loss;         /* with RPO_LOSS_CUSTOM, and only then; else NULL */
   void *user;                     /* handed to it */
 } rpo_boost_data;

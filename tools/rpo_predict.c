@@ -69,6 +69,9 @@ static int complain(const char *what, const char *why) {
 
 /* ---- Options ---- */
 
+/* What was printed has arrived. */
+static int told(int printed) { return printed < 0 || fflush(stdout) != 0 ? FAILED : DONE; }
+
 static int misuse(const char *what, const char *value) {
   fprintf(stderr, "rpo-predict: %s %s (--help tells the options)\n", what, value);
   return MISUSED;
@@ -332,8 +335,8 @@ int main(int argc, char **argv) {
   rpo_forest *forest = NULL;
   rpo_error err;
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-    if (is(argv[i], "-h", "--help")) return fputs(help, stdout) < 0 ? FAILED : DONE;
-    if (is(argv[i], "-V", "--version")) return printf("%s\n", rpo_version()) < 0 ? FAILED : DONE;
+    if (is(argv[i], "-h", "--help")) return told(fputs(help, stdout));
+    if (is(argv[i], "-V", "--version")) return told(printf("%s\n", rpo_version()));
   }
   int status = parse_arguments(&o, argc, argv);
   if (status != DONE) return status;

@@ -352,6 +352,38 @@ static void refuse(trial *t, const char *word) {
   CHECK(b == NULL);
 }
 
+static int32_t bad_loss(void *user, int64_t count, const int32_t *row, const float *f, float *g,
+                        float *h) {
+  const float *const numbers = user; /* of gradient and curvature */
+  (void)row;
+  (void)f;
+  for (int64_t i = 0; i < count * OUTPUTS; i++) {
+    g[i] = numbers[0];
+    if (h != NULL) h[i] = numbers[1];
+  }
+  return 0;
+}
+
+static void numbers_of_a_loss_are_refused(void) {
+  float numbers[4][2] = {{NAN, 1.0f}, {1e31f, 1.0f}, {1.0f, INFINITY}, {1.0f, NAN}};
+  for (int k = 0; k < 4; k++) {
+    trial t;
+    rpo_boost *b = NULL;
+    rpo_error err;
+    trial_start(&t, OWN_LOSS);
+    set(&t, RPO_OPT_LEAF, RPO_LEAF_NEWTON);
+    t.data.loss = bad_loss;
+    t.data.user = numbers[k];
+    CHECK_OK(begin(&t, NULL, &b, &err), &err);
+    CHECK_EQUAL(rpo_boost_run(b, 1, NULL, &err), RPO_EINVAL);
+    CHECK(strstr(err.message, k < 2 ? "loss: the gradient must be finite"
+                                    : "loss: the curvature must be finite") != NULL);
+    CHECK_EQUAL(rpo_boost_rounds(b), 0);
+    rpo_boost_free(b);
+    trial_end(&t);
+  }
+}
+
 static void bad_data_is_refused(void) {
   trial t;
   rpo_boost *b = NULL;
@@ -411,9 +443,12 @@ static void bad_data_is_refused(void) {
   refuse(&t, "entry_weight");
   t.W.cols++;
   t.data.entry_weight = NULL;
-  t.start[2] = INFINITY;
   t.data.start = t.start;
-  refuse(&t, "start");
+  static const double bad_starts[] = {INFINITY, NAN, 1e39, -1e38};
+  for (int k = 0; k < 4; k++) {
+    t.start[2] = bad_starts[k];
+    refuse(&t, "start must be of size 1e+20 at most");
+  }
   trial_end(&t);
   trial_start(&t, MATRIX); /* beyond single precision in the sums */
   t.matrix[1] = -1e10;
@@ -712,6 +747,7 @@ int main(void) {
   RUN(runs_go_on);
   RUN(joined_models_are_their_parts);
   RUN(bad_data_is_refused);
+  RUN(numbers_of_a_loss_are_refused);
   RUN(bad_projections_are_refused);
   RUN(bad_calls_are_refused);
   RUN(functions_of_means_refuse);

@@ -143,6 +143,19 @@ static void wait_for_boosting(large *l) {
   }
 }
 
+static void wait_for_deep_boosting(large *l) { /* thousands of splits, each a job of its own */
+  rpo_projection const p = {RPO_PROJECT_GAUSSIAN, 0, 1, 1.0, 0, 0, NULL};
+  rpo_boost_data data;
+  rpo_boost *b = NULL;
+  rpo_error err;
+  memset(&data, 0, sizeof data);
+  data.Y = &l->Y;
+  set(l, RPO_OPT_MAX_DEPTH, 1e9);
+  CHECK_OK(rpo_boost_new(l->options, l->features, &data, &p, NULL, &b, &err), &err);
+  TIMED("boost_run, deep", rpo_boost_run(b, 1, &control, &err));
+  rpo_boost_free(b);
+}
+
 static void waits(void) {
   large l;
   dice d = {77};
@@ -160,6 +173,7 @@ static void waits(void) {
   wait_for_forests(&l);
   wait_for_draws(&l);
   wait_for_boosting(&l);
+  wait_for_deep_boosting(&l);
   rpo_poll_seconds = 0.05;
   rpo_features_free(l.features);
   rpo_options_free(l.options);

@@ -165,6 +165,13 @@ static void other_leaf_rows_are_refused(void) {
   bad[3] = -1.0;
   CHECK_EQUAL(rpo_leaf_rows_new(f, &X, bad, NULL, &s, &err), RPO_EINVAL);
   CHECK(strstr(err.message, "weight must be finite") != NULL);
+  bad[3] = 1e51;
+  CHECK_EQUAL(rpo_leaf_rows_new(f, &X, bad, NULL, &s, &err), RPO_EINVAL);
+  CHECK(strstr(err.message, "weight must be 1e+50 at most, found 1e+51") != NULL);
+  for (int64_t i = 0; i < N; i++) bad[i] = 5e-324;
+  CHECK_EQUAL(rpo_leaf_rows_new(f, &X, bad, NULL, &s, &err), RPO_EINVAL);
+  CHECK(strstr(err.message, "less than 1e-50") != NULL);
+  memcpy(bad, p.weight, sizeof bad);
   double const kept = p.x.v[0];
   for (int64_t j = 0; j < 4; j++) p.x.v[j] = p.x.v[4 * (N / 2) + j] + (j == 0 ? 5.0 : 0.0);
   CHECK_EQUAL(rpo_leaf_rows_new(f, &X, p.weight, NULL, &s, &err), RPO_EINVAL);
@@ -197,6 +204,43 @@ static void other_leaf_rows_are_refused(void) {
 }
 
 /* Means of the training rows of each leaf, whichever readout was chosen. */
+/* What the first call counted is not what the second is given. */
+static void other_counts_are_refused(void) {
+  enum { N = 60 };
+  dice d = {19};
+  problem p = random_problem(&d, X_REAL, Y_LABELS, N, 4, 0.0);
+  rpo_forest *const f = problem_forest(&p, 1);
+  rpo_matrix const X = problem_x(&p);
+  rpo_leaf_rows *s = NULL;
+  rpo_error err;
+  int64_t indptr[2][N + 1];
+  CHECK_OK(rpo_leaf_rows_new(f, &X, NULL, NULL, &s, &err), &err);
+  CHECK_OK(rpo_forest_paths(f, &X, NULL, NULL, indptr[0], NULL, &err), &err);
+  CHECK_OK(rpo_forest_weights(f, s, &X, NULL, indptr[1], NULL, NULL, &err), &err);
+  for (int which = 0; which < 2; which++) {
+    int64_t *const at = indptr[which];
+    int64_t *const columns = mini_room(at[N], 8);
+    double *const values = mini_room(at[N], 8);
+    for (int slip = 0; slip < 4; slip++) {
+      at[0] += slip == 1;
+      at[N / 2] += slip == 2;
+      at[N] -= slip == 3 ? 2 * (at[N] - at[N - 1]) : 0;
+      rpo_status const status = which == 0
+                                    ? rpo_forest_paths(f, &X, NULL, NULL, at, columns, &err)
+                                    : rpo_forest_weights(f, s, &X, NULL, at, columns, values, &err);
+      CHECK_EQUAL(status, slip == 0 ? RPO_OK : RPO_EINVAL);
+      CHECK(slip == 0 || strstr(err.message, "indptr must be that of the first call") != NULL);
+      at[0] -= slip == 1;
+      at[N / 2] -= slip == 2;
+    }
+    free(columns);
+    free(values);
+  }
+  rpo_leaf_rows_free(s);
+  rpo_forest_free(f);
+  problem_free(&p);
+}
+
 static void values_are_means_of_rows(void) {
   dice d = {10};
   int tables = 0;
@@ -391,6 +435,7 @@ int main(void) {
   RUN(sparse_rows_in_any_order);
   RUN(forms_of_the_same_trees);
   RUN(other_leaf_rows_are_refused);
+  RUN(other_counts_are_refused);
   RUN(values_are_means_of_rows);
   RUN(importances_by_hand);
   RUN(relabelled_by_hand);
