@@ -152,3 +152,23 @@ rpo_status rpo_matrix_check_values(const rpo_matrix *a, const char *name, int al
   }
   return RPO_OK;
 }
+
+rpo_status rpo_matrix_check_size(const rpo_matrix *a, const char *name, double most,
+                                 rpo_error *err) {
+  double worst = 0.0;
+  for (int64_t i = 0; a->format == RPO_DENSE && i < a->rows; i++) {
+    for (int64_t j = 0; j < a->cols; j++) {
+      double const v = fabs(rpo_dense_at(a, i, j));
+      worst = v > worst ? v : worst;
+    }
+  }
+  int64_t const stored = a->format == RPO_DENSE || a->data == NULL
+                             ? 0
+                             : rpo_ptr_at(a, a->format == RPO_CSR ? a->rows : a->cols);
+  for (int64_t e = 0; e < stored; e++) {
+    double const v = fabs(rpo_value_at(a->data, a->dtype, e));
+    worst = v > worst ? v : worst;
+  }
+  if (worst <= most) return RPO_OK;
+  return rpo_fail(err, RPO_EINVAL, "%s must be of size %g at most, found %g", name, most, worst);
+}

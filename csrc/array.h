@@ -27,4 +27,7 @@ rpo_status rpo_matrix_check_bounds(const rpo_matrix *a, const char *name, rpo_er
 /* All stored values finite (or NaN where `allow_nan`). */
 rpo_status rpo_matrix_check_values(const rpo_matrix *a, const char *name, int allow_nan,
                                    rpo_error *err);
+/* Refuses numbers, finite ones, that are further from 0 than `most`. */
+rpo_status rpo_matrix_check_size(const rpo_matrix *a, const char *name, double most,
+                                 rpo_error *err);
 #endif

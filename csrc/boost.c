@@ -187,25 +187,8 @@ static int64_t count_entries(const rpo_matrix *Y) {
 #define LARGEST_WEIGHT 1e15
 #define SMALLEST_WEIGHT 1e-15 /* of all rows */
 
-static rpo_status check_sizes(const rpo_matrix *Y, rpo_error *err) {
-  double worst = 0.0;
-  int const dense = Y->format == RPO_DENSE;
-  for (int64_t i = 0; dense && i < Y->rows; i++) {
-    for (int64_t j = 0; j < Y->cols; j++) {
-      double const v = fabs(rpo_dense_at(Y, i, j));
-      worst = v > worst ? v : worst;
-    }
-  }
-  for (int64_t e = 0; !dense && Y->data != NULL && e < rpo_ptr_at(Y, Y->rows); e++) {
-    double const v = fabs(rpo_value_at(Y->data, Y->dtype, e));
-    worst = v > worst ? v : worst;
-  }
-  if (worst <= LARGEST_Y) return RPO_OK;
-  return rpo_fail(err, RPO_EINVAL, "Y must be of size %g at most, found %g", LARGEST_Y, worst);
-}
-
 static rpo_status read_y(rpo_boost *b, const rpo_matrix *Y, rpo_error *err) {
-  if (!rpo_loss_is_binary(b->loss)) RPO_TRY(check_sizes(Y, err));
+  if (!rpo_loss_is_binary(b->loss)) RPO_TRY(rpo_matrix_check_size(Y, "Y", LARGEST_Y, err));
   if (Y->format == RPO_DENSE && !rpo_loss_is_binary(b->loss)) {
     b->y_value = rpo_new_zero(b->n * b->stride, 4);
     if (b->y_value == NULL) return rpo_fail_memory(err, "Y");

@@ -60,6 +60,7 @@ rpo_status rpo_sample_weights(const int64_t *sampling, const double *weight, con
 /* Beyond these, sums of weights and of weighted squares would leave the range of numbers. */
 #define LARGEST_WEIGHT 1e50
 #define SMALLEST_WEIGHT 1e-50 /* of all rows */
+#define LARGEST_TARGET 1e100  /* its square, too, times a weight */
 
 rpo_status rpo_weight_check(const double *weight, int64_t rows, rpo_error *err) {
   double total = 0.0;
@@ -390,7 +391,11 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
     return rpo_fail(err, RPO_EINVAL, "target and labels must be dense or CSR, not CSC");
   }
   RPO_TRY(rpo_matrix_check_values(target, "target", 0, err));
-  if (labels != target) RPO_TRY(rpo_matrix_check_values(labels, "labels", 0, err));
+  RPO_TRY(rpo_matrix_check_size(target, "target", LARGEST_TARGET, err));
+  if (labels != target) {
+    RPO_TRY(rpo_matrix_check_values(labels, "labels", 0, err));
+    RPO_TRY(rpo_matrix_check_size(labels, "labels", LARGEST_TARGET, err));
+  }
   if (projection != NULL && projection->kind != RPO_PROJECT_NONE) {
     RPO_TRY(rpo_projection_check(projection, target->cols, err));
   }

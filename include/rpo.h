@@ -323,7 +323,7 @@ typedef struct rpo_forest rpo_forest;
  * maximise the decrease of the target's summed variance.
  *   options     those of trees and of forests
  *   features    X, n rows; borrowed for the call
- *   target      what the split search sees: n x q, dense or CSR, finite
+ *   target      what the split search sees: n x q, dense or CSR, finite, of size 1e100 at most
  *   labels      what the leaves hold: n x d, dense or CSR, finite; NULL: target. With the option
  *               label_ratio, 2d columns: numerators, then denominators, of d outputs
  *   fallback    label_ratio only: d values predicted where the denominator is 0; else not looked at

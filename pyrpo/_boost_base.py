@@ -74,6 +74,8 @@ class BaseBoosting(Fitted):
         data = self._read_y(y, sample_weight, reset=True)
         data.check_observed()
         check_same_rows(X, data.Y)
+        if again and self.strategy == "single_target" and data.outputs > 1:
+            raise ValueError("warm_start=True does not go with strategy='single_target'")
         options = self._options(data, X.shape[1])
         stopping = self._stopping(data, eval_set)
         random = check_random_state(self.random_state)
@@ -115,8 +117,8 @@ class BaseBoosting(Fitted):
         leaf = ("newton" if newton else "mean") if self.leaf == "auto" else self.leaf
         if leaf not in LEAVES:
             raise ValueError(f"leaf must be 'auto', 'newton' or 'mean', got {self.leaf!r}")
-        if self.max_time is not None:
-            number(self.max_time, "max_time", 0.0)
+        if self.max_time is not None and not number(self.max_time, "max_time", 0.0):
+            raise ValueError("max_time must be positive, got 0")
         options = {
             "loss": LOSSES.index(loss),
             "leaf": LEAVES.index(leaf),

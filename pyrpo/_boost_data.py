@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil
@@ -20,6 +21,7 @@ from pyrpo._inputs import (
     real_outputs,
 )
 
+FAR = 1e4  # times its range from 0 is too far for an output
 LARGEST = 1e20  # of outputs: sums of many, weighted, fit single precision
 
 
@@ -136,7 +138,15 @@ class BoostData:
     def start(self, loss: Any) -> np.ndarray | None:
         """Constant scores of a callable loss that knows its own; None: the library's."""
         start = getattr(loss, "start", None)
-        return None if start is None else np.asarray(start(self.dense()), dtype=np.float64)
+        if start is None:
+            return None
+        found = np.asarray(start(self.dense()), dtype=np.float64)
+        if found.shape != (self.outputs,):
+            raise ValueError(
+                f"loss: start must give an array of shape ({self.outputs},), a constant for each "
+                f"output, got shape {found.shape}"
+            )
+        return found
 
     def mean_loss(self, loss: Callable, scores: np.ndarray) -> float:
         """Mean value of a user's loss."""
@@ -165,7 +175,8 @@ class BoostData:
                 raise ValueError(
                     f"loss: the gradient has shape {gradient.shape}, the scores {scores.shape}"
                 )
-            np.negative(gradient, out=g, casting="unsafe")
+            with np.errstate(over="ignore"):  # the library refuses what is not finite
+                np.negative(gradient, out=g, casting="unsafe")
             if h is None:
                 return
             curvature = np.asarray(parts[2]) if len(parts) == 3 else np.ones_like(scores)
@@ -173,7 +184,8 @@ class BoostData:
                 raise ValueError(
                     f"loss: the curvature has shape {curvature.shape}, the scores {scores.shape}"
                 )
-            h[:] = curvature
+            with np.errstate(over="ignore"):
+                h[:] = curvature
 
         return fill
 
@@ -188,15 +200,24 @@ def _parts(loss: Callable, y: np.ndarray, scores: np.ndarray) -> tuple:
     return parts
 
 
+def _by_row(weight: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Weights of rows, and the factors of their entries if these differ."""
+    if weight is None or weight.ndim == 1:
+        return weight, None
+    row = weight.max(axis=1)  # 1 of ones and zeros, which say what is observed
+    if (weight == row[:, None]).all():
+        return row, None
+    return row, np.divide(weight, row[:, None], out=np.zeros_like(weight), where=row[:, None] > 0)
+
+
 def _complete(Y: Any, weight: np.ndarray | None) -> BoostData:
     """Missing entries and weights by entry become entry weights."""
-    by_entry = weight is not None and weight.ndim == 2
     missing = None if sparse.issparse(Y) else np.isnan(Y)
-    entry = weight if by_entry else None
+    weight, entry = _by_row(weight)
     if missing is not None and missing.any():
         entry = np.where(missing, 0.0, 1.0 if entry is None else entry)
         Y = np.where(missing, 0.0, Y)
-    return BoostData(Y, None if by_entry else weight, entry)
+    return BoostData(Y, weight, entry)
 
 
 def regression_data(y: Any, sample_weight: Any) -> tuple[BoostData, int]:
@@ -208,7 +229,25 @@ def regression_data(y: Any, sample_weight: Any) -> tuple[BoostData, int]:
             f"y must be of size {LARGEST:g} at most, found {abs(values).max()}: scores are kept in "
             "single precision"
         )
+    if not sparse.issparse(Y):
+        _warn_of_offsets(Y)
     return _complete(Y, check_weight(sample_weight, *Y.shape)), ndim
+
+
+def _warn_of_offsets(Y: np.ndarray) -> None:
+    """Scores hold 24 bits: of an output far from 0 few are left for what varies."""
+    with np.errstate(invalid="ignore"):
+        least, most = np.fmin.reduce(Y), np.fmax.reduce(Y)
+        far = np.fmax(abs(least), abs(most)) > FAR * (most - least)
+    far &= most > least
+    if far.any():
+        j = int(np.flatnonzero(far)[0])
+        warnings.warn(
+            f"y: output {j} lies between {least[j]:.9g} and {most[j]:.9g}; scores are kept in "
+            "single precision, so that little of its variation is left: subtract its mean first "
+            "(sklearn.compose.TransformedTargetRegressor)",
+            stacklevel=5,
+        )
 
 
 def _known_codes(classes: np.ndarray, codes: np.ndarray, known: np.ndarray) -> np.ndarray:

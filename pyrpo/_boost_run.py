@@ -118,7 +118,11 @@ class Run:
             losses = boost.losses()[1]
             at = np.arange(len(losses))
         else:
-            self.metric[j].append((boost.rounds, -self._metric(j)))
+            score = self._metric(j)
+            if np.isnan(score):
+                what = "loss" if e.scoring == "loss" else "scoring"
+                raise ValueError(f"{what} must give numbers, got nan after {boost.rounds} rounds")
+            self.metric[j].append((boost.rounds, -score))
             at, losses = (np.array(v) for v in zip(*self.metric[j], strict=True))
         lowest = np.minimum.accumulate(losses)
         better = losses[1:] < lowest[:-1] - e.tol * np.abs(lowest[:-1])

@@ -17,7 +17,7 @@ from pyrpo._growth import Growth, SingleTargets
 from pyrpo._inputs import Outputs, check_same_classes
 from pyrpo._native import Model
 from pyrpo._note import KEPT
-from pyrpo._options import check_shared, count
+from pyrpo._options import check_shared, count, switch
 from pyrpo.metrics import label_ranking_average_precision
 from pyrpo.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -60,7 +60,7 @@ class BaseForest(ChoosesItself, BaseTrees):
         check_shared(self)
         options = {
             "n_trees": self.n_estimators,
-            "bootstrap": int(bool(self.bootstrap)),
+            "bootstrap": switch(self.bootstrap, "bootstrap"),
             "random_cut": int(self._random_cut),
         }
         if self.leaf_rows not in ("sample", "all"):

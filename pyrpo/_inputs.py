@@ -14,6 +14,8 @@ from sklearn.utils.validation import validate_data
 
 from pyrpo._native_call import Matrix
 
+LARGEST = 1e100  # of outputs
+
 
 def check_X(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a float array of any strides or as CSR (CSC too in fit); NaN means missing."""
@@ -157,7 +159,8 @@ def _complete(outputs: Outputs, weight: np.ndarray | None, scale_kind: Any) -> O
 def _ratio(outputs: Outputs, Y: np.ndarray, weight: np.ndarray | None) -> None:
     """Entries missing, or weighted one by one: leaves hold numerators and denominators.
 
-    The split search sees a missing entry at its output's mean, and a row at its mean weight.
+    The split search sees an entry that is missing or weighs nothing at its output's mean, and a row
+    at its mean weight.
     """
     observed = ~np.isnan(Y)
     share = observed.astype(np.float64)  # of an entry in its row's weight
@@ -173,7 +176,8 @@ def _ratio(outputs: Outputs, Y: np.ndarray, weight: np.ndarray | None) -> None:
         empty = int(np.flatnonzero(total == 0)[0])
         raise ValueError(f"y: output {empty} is never observed (NaN or of weight 0 in every row)")
     mean = (entry * filled).sum(axis=0) / total
-    outputs.target = np.where(observed, Y, mean)
+    steers = share > 0 if row is None else (share > 0) | (row == 0)[:, None] & observed
+    outputs.target = np.where(steers, Y, mean)
     outputs.labels = np.hstack([share * filled, share])
     outputs.fallback, outputs.weight = mean, row
 
@@ -182,13 +186,24 @@ def real_outputs(y: Any) -> tuple[Any, int]:
     """Real-valued y as CSR or as an array of columns, and the number of dimensions y came in."""
     check_structure(y, "y")
     if sparse.issparse(y):
-        return canonical(check_array(y, accept_sparse="csr", dtype=np.float64, input_name="y")), 2
+        Y = canonical(check_array(y, accept_sparse="csr", dtype=np.float64, input_name="y"))
+        _check_size(Y.data)
+        return Y, 2
     Y = check_array(
         y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
     )
     if np.isnan(Y).all():
         raise ValueError("Input y contains NaN only")
+    _check_size(Y)
     return (Y[:, None] if Y.ndim == 1 else Y), Y.ndim
+
+
+def _check_size(values: np.ndarray) -> None:
+    """Refuse what has no finite square; NaN passes."""
+    worst = max(np.fmax.reduce(values, axis=None, initial=0.0),
+                -np.fmin.reduce(values, axis=None, initial=0.0))  # fmt: skip
+    if worst > LARGEST:
+        raise ValueError(f"y must be of size {LARGEST:g} at most, found {worst:g}")
 
 
 def regression_outputs(y: Any, sample_weight: Any, scale_kind: Any) -> tuple[Outputs, int]:

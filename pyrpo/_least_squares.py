@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from pyrpo._products import gram_product, product, t_product
 
 _FEW = 2000  # features up to which "auto" factorises the gram matrix of a sparse X
+_WIDE = 3  # times as many features as rows: then the rows' products are factorised
 _SOLVERS = ("auto", "cholesky", "cg")
 
 
@@ -147,8 +148,19 @@ class LeastSquares:
 
     def _factorised(self, B: np.ndarray) -> np.ndarray:
         if self._inverse is None:
-            self._inverse = _inverse_of(self._gram())
+            n, d = self.X.shape
+            wide = not sparse.issparse(self.X) and _WIDE * n <= d
+            self._inverse = (
+                _inverse_by_rows(self._rows(), self.ridge) if wide else _inverse_of(self._gram())
+            )
         return self._inverse(B).astype(B.dtype, copy=False)
+
+    def _rows(self) -> np.ndarray:
+        """A dense X whose gram matrix is the weighted one, in double precision."""
+        X = self.X.astype(np.float64)
+        if self.mean is not None:
+            X -= self.mean.astype(np.float64)
+        return X if self.weight is None else X * np.sqrt(self.weight.astype(np.float64))[:, None]
 
     def _gram(self) -> np.ndarray:
         """In double precision: it squares the condition of X."""
@@ -242,6 +254,25 @@ def _used_columns(X: Any) -> tuple[np.ndarray | None, Any]:
     used, place = np.flatnonzero(seen), np.cumsum(seen) - 1
     indices = place[X.indices].astype(X.indices.dtype)
     return used, sparse.csr_array((X.data, indices, X.indptr), shape=(X.shape[0], len(used)))
+
+
+def _inverse_by_rows(A: np.ndarray, ridge: float):
+    """Solver with A'A + ridge I of few rows: by the eigenvectors of A A', which is smaller.
+
+    Off the span of the rows it divides by the ridge, or leaves out, where that is next to nothing.
+    """
+    values, U = linalg.eigh(A @ A.T)
+    cutoff = len(U) * np.finfo(np.float64).eps * (max(values[-1], 0.0) + ridge)
+    kept = values > cutoff
+    V = A.T @ (U[:, kept] / np.sqrt(values[kept]))
+    inverse = (1.0 / (values[kept] + ridge))[:, None]
+
+    def solve(B: np.ndarray) -> np.ndarray:
+        VB = V.T @ B
+        Z = V @ (inverse * VB)
+        return Z + (B - V @ VB) / ridge if ridge > cutoff else Z
+
+    return solve
 
 
 def _inverse_of(gram: np.ndarray):

@@ -120,6 +120,11 @@ class Projection:
         return out
 
 
+def _parse(buffer: np.ndarray) -> Model:
+    """`Model.parse` by a name of the module, as every pickler wants it."""
+    return Model.parse(buffer)
+
+
 class Model:
     """Fitted trees, their predictions means (forests) or sums (boosting)."""
 
@@ -251,7 +256,7 @@ class Model:
         return out
 
     def __reduce__(self):
-        return Model.parse, (self.dump(),)
+        return _parse, (self.dump(),)
 
     def __deepcopy__(self, memo):
         return self  # immutable

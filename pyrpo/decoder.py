@@ -16,7 +16,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pyrpo._docs import store
-from pyrpo._inputs import canonical, check_weight
+from pyrpo._inputs import canonical, check_structure, check_weight
 from pyrpo._native_scores import scores_topk
 
 __all__ = ["LogisticDecoder"]
@@ -26,6 +26,7 @@ _ROWS = 2048  # of codes that each pass over many labels' coefficients serves
 _MOMENTUM, _MEMORY = 0.9, 0.999
 _BATCH, _FEWEST_STEPS = 512, 1000
 _HELD = 2500  # rows
+_ROUNDING = 1e-6  # of the largest: what varies less is constant
 _FLAT = 0.03  # added to the variances of standardised codes before whitening
 
 
@@ -85,6 +86,7 @@ class LogisticDecoder(BaseEstimator):
         Parameters
         ----------
         codes : array of shape (n_samples, n_codes)
+            Those that vary a millionth as much as another are taken to be constant: rounding.
         Y : array or sparse matrix of shape (n_samples, n_labels)
             Indicators; with the softmax loss exactly one a row.
         sample_weight : array of shape (n_samples,), default=None
@@ -95,6 +97,7 @@ class LogisticDecoder(BaseEstimator):
         """
         self._check_parameters()
         codes = check_array(codes, dtype=np.float32, input_name="codes")
+        check_structure(Y, "Y")
         Y = check_array(Y, accept_sparse="csr", dtype=np.float32, input_name="Y")
         Y = canonical(sparse.csr_array(Y))
         if Y.shape[0] != len(codes):
@@ -338,7 +341,8 @@ def _whitening(codes: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray
     centred = codes - mean
     cov = (centred.T @ (w[:, None] * centred)).astype(np.float64)
     spread = np.sqrt(np.diag(cov))
-    varies = spread > 1e-6 * np.abs(codes).max(axis=0, initial=np.finfo(np.float32).tiny)
+    size = np.abs(codes).max(axis=0, initial=np.finfo(np.float32).tiny)
+    varies = spread > _ROUNDING * np.maximum(size, spread.max(initial=0.0))
     scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=varies)
     cov *= scale * scale[:, None]
     cov[np.diag_indices_from(cov)] += np.where(varies, _FLAT, 1.0)

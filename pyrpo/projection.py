@@ -24,7 +24,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyrpo._docs import store
-from pyrpo._inputs import canonical
+from pyrpo._inputs import canonical, check_structure
 from pyrpo._native import Projection
 
 __all__ = [
@@ -71,6 +71,7 @@ class _OutputTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return tags
 
     def _read(self, Y: Any, *, reset: bool) -> Any:
+        check_structure(Y, "Y")
         Y = validate_data(self, Y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
         return canonical(Y) if sparse.issparse(Y) else Y
 
@@ -342,6 +343,7 @@ def resolve_projection(projection: Any, n_components: Any, Y: Any, *, seed: int,
         Z = clone(projection).fit_transform(Y)
         return None, check_array(Z, dtype=np.float64, input_name="projected y")
     if sparse.issparse(projection):
+        check_structure(projection, "projection")
         projection = projection.toarray()
     matrix = np.asarray(projection)
     if matrix.ndim != 2 or len(matrix) < 1 or matrix.shape[1] != Y.shape[1]:

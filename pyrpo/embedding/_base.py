@@ -22,6 +22,7 @@ class Embedding(SavesArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     """A transformer of Y. `n_features_in_` counts labels, `n_components_` codes."""
 
     _needs_X = False
+    _sparse_codes = False  # what inverse_transform takes
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -96,6 +97,7 @@ class Embedding(SavesArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Parameters
         ----------
         codes : array of shape (n_samples, n_components_)
+            `BinaryRelevance`, whose codes are the labels, takes and returns sparse ones, too.
 
         Returns
         -------
@@ -103,7 +105,9 @@ class Embedding(SavesArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             A label is taken to hold where its score exceeds ½.
         """
         check_is_fitted(self)
-        codes = check_array(codes, dtype=FLOATS, input_name="codes")
+        codes = check_array(
+            codes, accept_sparse=self._sparse_codes, dtype=FLOATS, input_name="codes"
+        )
         if codes.shape[1] != self.n_components_:
             raise ValueError(
                 f"codes must have {self.n_components_} columns, one a code; got {codes.shape[1]}"

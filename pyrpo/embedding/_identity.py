@@ -15,6 +15,8 @@ class BinaryRelevance(Embedding):
         The number of labels.
     """
 
+    _sparse_codes = True
+
     def __init__(self):
         store(self, locals())
 

@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 import pyrpo
 from pyrpo import _native
+from pyrpo.decoder import LogisticDecoder
 from pyrpo.projection import HadamardProjection, SubsampleProjection
 
 ESTIMATORS = [
@@ -323,3 +324,34 @@ def test_random_bytes_in_place_of_arrays(n_jobs):
                 model.fit(X, Y).predict(X)
             except ValueError:
                 continue
+
+
+@pytest.mark.parametrize("index", [10**7, -(10**7), 3])
+def test_broken_sparse_matrices_elsewhere(index):
+    bad = sparse.csr_array((np.ones(6), np.zeros(6, np.int32), np.arange(7, dtype=np.int32)))
+    bad.resize(6, 3)
+    bad.indices[5] = index
+    X, Y = np.random.default_rng(0).normal(size=(2, 6, 3))
+    for name, call in {
+        "Y": lambda: pyrpo.projection.PCAProjection(1).fit(bad),
+        "Y ": lambda: pyrpo.projection.GaussianProjection(2).fit(bad),
+        "Y  ": lambda: LogisticDecoder(loss="logistic").fit(X, bad),
+        "projection": lambda: pyrpo.RandomForestRegressor(projection=bad).fit(X, Y),
+    }.items():
+        with pytest.raises(ValueError, match=f"{name.strip()} is no valid sparse matrix"):
+            call()
+
+
+@pytest.mark.parametrize("cls", [pyrpo.DecisionTreeRegressor, pyrpo.ExtraTreesRegressor])
+def test_numbers_whose_squares_are_none(cls):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    assert cls(random_state=0).fit(X, X * 1e99).score(X, X * 1e99) > 0.8
+    for y in (X * 1e101, sparse.csr_array(X * 1e101)):
+        with pytest.raises(ValueError, match=r"y must be of size 1e\+100 at most, found "):
+            cls().fit(X, y)
+    for weight, found in (
+        (np.full(30, 1e51), r"1e\+50 at most"),
+        (np.full(30, 1e-300), "together"),
+    ):
+        with pytest.raises(ValueError, match=found):
+            cls().fit(X, X, sample_weight=weight)

@@ -2,6 +2,7 @@
 
 import pickle
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -350,7 +351,7 @@ def test_warm_start_refuses():
         ({"n_estimators": 4}, X, Y, "n_estimators=4 must be larger or equal"),
         ({}, X[:, :3], Y, "as many features"),
         ({}, X, Y[:, :3], "as many outputs"),
-        ({"strategy": "single_target"}, X, Y, "strategy='joint'"),
+        ({"strategy": "single_target"}, X, Y, "does not go with strategy='single_target'"),
         ({"relabel": False}, X, Y, "not the model of such a run"),
     ]
     for options, A, B, match in cases:
@@ -644,3 +645,75 @@ def test_classifiers_refuse_other_labels():
         make(GradientBoostingClassifier).fit(X, np.arange(40) % 2, eval_set=(X, np.arange(40) % 3))
     with pytest.raises(ValueError, match="kind of the training y"):
         make(GradientBoostingClassifier).fit(X, np.arange(40) % 2, eval_set=(X, Y))
+
+
+# ---- What a loss of one's own may not do, and data that single precision cannot hold ----
+
+
+@pytest.mark.parametrize("start", [3.0, [0.0], np.zeros((1, 3)), np.zeros(4)])
+def test_starts_of_a_loss_are_as_many_as_outputs(start):
+    class Squared:
+        def __call__(self, y, f):
+            return (f - y) ** 2 / 2, f - y
+
+        def start(self, y):
+            return start
+
+    X, Y = data(GradientBoostingRegressor, d=3)
+    with pytest.raises(ValueError, match=r"loss: start must give an array of shape \(3,\)"):
+        make(GradientBoostingRegressor, loss=Squared()).fit(X, Y)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+def test_numbers_of_a_loss_are_finite(bad):
+    X, Y = data(GradientBoostingRegressor, d=3)
+    for part in (1, 2):
+
+        def loss(y, f, part=part):
+            parts = [(f - y) ** 2, f - y, np.ones_like(f, dtype=float)]
+            parts[part] = np.full(f.shape, bad)
+            return tuple(parts)
+
+        which = ("gradient", "curvature")[part - 1]
+        with pytest.raises(ValueError, match=f"loss: the {which} must be finite"):
+            make(GradientBoostingRegressor, loss=loss).fit(X, Y)
+
+
+def test_a_metric_gives_numbers():
+    X, Y = data(GradientBoostingRegressor)
+    boosting = make(GradientBoostingRegressor, early_stopping=True, scoring=lambda y, f: np.nan)
+    with pytest.raises(ValueError, match="scoring must give numbers, got nan after 10 rounds"):
+        boosting.fit(X, Y)
+
+
+def test_single_targets_do_not_start_warm():
+    X, Y = data(GradientBoostingRegressor)
+    with pytest.raises(
+        ValueError, match="warm_start=True does not go with strategy='single_target"
+    ):
+        make(GradientBoostingRegressor, strategy="single_target", warm_start=True).fit(X, Y)
+    with pytest.raises(ValueError, match="max_time must be positive, got 0"):
+        make(GradientBoostingRegressor, max_time=0).fit(X, Y)
+
+
+@pytest.mark.parametrize("leaf", ["newton", "mean"])
+def test_equal_weights_by_entry_are_weights_by_row(leaf):
+    X, Y = data(GradientBoostingRegressor)
+    weight = np.random.default_rng(0).exponential(size=len(X))
+    weight[::7] = 0.0
+    fits = [
+        make(GradientBoostingRegressor, leaf=leaf).fit(X, Y, w)
+        for w in (weight, np.repeat(weight[:, None], Y.shape[1], axis=1))
+    ]
+    np.testing.assert_array_equal(*(fit.predict(X) for fit in fits))
+
+
+def test_outputs_far_from_zero_are_warned_of():
+    X, Y = data(GradientBoostingRegressor, d=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make(GradientBoostingRegressor).fit(X, Y + np.array([0.0, 1e3, 0.0]))
+        make(GradientBoostingRegressor).fit(X, Y * [1.0, 0.0, 1.0] + 1e3)  # a constant one
+    Y[:, 1] = np.where(np.arange(len(Y)) % 5, Y[:, 1] + 1e6, np.nan)
+    with pytest.warns(UserWarning, match="y: output 1 lies between 99.*subtract its mean"):
+        make(GradientBoostingRegressor).fit(X, Y)

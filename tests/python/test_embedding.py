@@ -460,3 +460,31 @@ def test_fit_of_labels_alone():
     for model in ALL[4:]:
         codes = clone(model).fit(Y).transform(Y)
         np.testing.assert_array_equal(codes, clone(model).fit(_, Y).transform(Y))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("ridge", [0.0, 1e-3, 5.0])
+def test_wide_least_squares(ridge, center, weighted):
+    """Few rows: by their products, the same as by those of the features."""
+    rng = np.random.default_rng(0)
+    X, T = rng.normal(size=(12, 50)), rng.normal(size=(12, 3))
+    X[3] = X[4]
+    weight = rng.integers(0, 3, 12).astype(float) if weighted else None
+    fit = LeastSquares(X, weight=weight, center=center, ridge=ridge)
+    w = np.ones(12) if weight is None else weight
+    mean = w @ X / w.sum() if center else np.zeros(50)
+    A = np.sqrt(w)[:, None] * (X - mean)
+    gram = A.T @ A + ridge * np.eye(50)
+    inverse = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
+    np.testing.assert_allclose(fit.solve(T), inverse @ (A.T @ (np.sqrt(w)[:, None] * T)), atol=1e-8)
+    B = A.T @ rng.normal(size=(12, 2)) + (ridge > 0) * rng.normal(size=(50, 2))
+    np.testing.assert_allclose(fit.solve_normal(B), inverse @ B, atol=1e-8, rtol=1e-7)
+
+
+def test_binary_relevance_keeps_sparse_labels():
+    Y = sparse.csr_array((np.random.default_rng(0).random((20, 6)) < 0.3).astype(float))
+    same = BinaryRelevance().fit(Y)
+    again = same.inverse_transform(same.transform(Y))
+    assert sparse.issparse(again)
+    assert abs(again - Y).nnz == 0

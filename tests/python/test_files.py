@@ -438,3 +438,15 @@ def test_every_cut_and_flip_of_arrays_is_refused(data, tmp_path):
             path.write_bytes(bad)
             with pytest.raises(_native_call.FormatError):
                 pyrpo.load(path)
+
+
+def test_every_pickler_takes_models():
+    cloudpickle = pytest.importorskip("joblib.externals.cloudpickle")
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for cls in (pyrpo.DecisionTreeRegressor, pyrpo.RandomForestRegressor):
+        model = cls(random_state=0).fit(X, X)
+        again = pickle.loads(cloudpickle.dumps(model))
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    boosting = pyrpo.GradientBoostingRegressor(5, early_stopping=False).fit(X, X)
+    again = pickle.loads(cloudpickle.dumps(boosting))
+    np.testing.assert_array_equal(again.predict(X), boosting.predict(X))

@@ -382,3 +382,15 @@ def test_aloi_error():
     model = LabelEmbeddingClassifier(Rembrandt(50), random_state=0)
     model.fit(train.X.toarray(), train.y)
     assert (model.predict(test.X.toarray()) != test.y).mean() < 0.10
+
+
+def test_rounding_is_no_code():
+    """Centred one-hot classes have a rank of one less than their number: a code is rounding."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = (X[:, :3] + rng.normal(size=(300, 3))).argmax(axis=1)
+    fits = [LabelEmbeddingClassifier(random_state=0).fit(A, y) for A in (X, np.asfortranarray(X))]
+    np.testing.assert_allclose(*(f.predict_proba(X) for f in fits), atol=1e-6)
+    codes = np.column_stack([X[:, :2], 1e-9 * X[:, 2]])
+    decoder = LogisticDecoder(random_state=0).fit(codes, np.eye(3)[y])
+    assert not decoder.coef_[2].any()

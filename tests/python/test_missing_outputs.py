@@ -242,3 +242,13 @@ def test_missing_labels_of_polars():
     model = pyrpo.RandomForestClassifier(3, random_state=0)
     p = model.fit(X, frame).predict_proba(X)
     np.testing.assert_array_equal(p, model.fit(X, Y).predict_proba(X))
+
+
+def test_entries_of_no_weight_do_not_steer_splits():
+    X, Y = data(missing=0.0)
+    weight = (np.random.default_rng(1).random(Y.shape) < 0.7).astype(float)
+    fits = [
+        pyrpo.ExtraTreesRegressor(10, random_state=0).fit(X, np.where(weight, Y, hidden), weight)
+        for hidden in (0.0, 999.0)
+    ]
+    np.testing.assert_array_equal(*(fit.predict(X) for fit in fits))
