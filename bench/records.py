@@ -37,7 +37,7 @@ class Records:
     def add(self, unit: Any, problem: Any, outcome: dict[str, Any]) -> None:
         """Keep an outcome, in the file too."""
         about = {"metric": problem.metric, "date": date.today().isoformat()}
-        versions = {"pyrpo": pyrpo.__version__, "cpu": describe()["cpu"]}
+        versions = {"pyrpo": pyrpo.__version__, "processor": describe()["cpu"]}
         self._append({"key": unit.key} | asdict(unit) | outcome | problem.shape | about | versions)
 
     def note(self, command: str) -> None:

@@ -199,7 +199,7 @@ def _machines(kept: dict[str, dict[str, Any]]) -> str:
     """Processors, and what was measured on each."""
     on: dict[str, set[str]] = {}
     for key, record in kept.items():
-        on.setdefault(record.get("cpu", describe()["cpu"]), set()).add(key.split()[0])
+        on.setdefault(record.get("processor", describe()["cpu"]), set()).add(key.split()[0])
     return "; ".join(f"{cpu} ({', '.join(sorted(words))})" for cpu, words in on.items())
 
 
