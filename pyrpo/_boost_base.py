@@ -21,7 +21,7 @@ from pyrpo._inputs import check_same_rows, check_X, check_y_given
 from pyrpo._native import Features, Projection
 from pyrpo._native_boost import LEAVES, LOSSES, Boost, staged_scores
 from pyrpo._options import bin_count, check_shared, count, feature_count, number, switch
-from pyrpo.projection import resolve_projection
+from pyrpo.projection import NAMES, resolve_projection
 
 _LEAST_GAIN = 0.02  # of loss, in a leaf's step of one output: less is left out of compact models
 
@@ -170,6 +170,12 @@ class BaseBoosting(Fitted):
         if isinstance(self.projection, str) and self.projection in ("top", "norm-sampling"):
             m = number(self.n_components, "n_components", 1, whole=True)
             return Projection(self.projection.replace("-", "_"), int(m))
+        if isinstance(self.projection, str) and self.projection not in NAMES:
+            names = [*sorted({*NAMES} - {"pca"}), "top", "norm-sampling"]
+            raise ValueError(
+                f"projection must be one of {names}, an object, an array or None, got "
+                f"{self.projection!r}"
+            )
         spec, target = resolve_projection(
             self.projection, self.n_components, data.Y, seed=self._seed, shared=False
         )

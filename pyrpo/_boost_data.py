@@ -253,8 +253,9 @@ def _warn_of_offsets(Y: np.ndarray) -> None:
 def _known_codes(classes: np.ndarray, codes: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Numbers among the classes that are known."""
     where = np.searchsorted(known, classes)
-    if (where == len(known)).any() or (known[np.minimum(where, len(known) - 1)] != classes).any():
-        raise ValueError("eval_set: y holds classes that the training y does not")
+    new = classes[known[np.minimum(where, len(known) - 1)] != classes]
+    if len(new):
+        raise ValueError(f"eval_set: y holds a class that the training y does not: {new[0]!r}")
     return where[codes]
 
 

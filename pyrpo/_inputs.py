@@ -258,21 +258,21 @@ def label_weights(class_weight: Any, Y: Any) -> np.ndarray:
     n, d = Y.shape
     ones = np.diff(Y.indptr)
     if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise ValueError(
-                "class_weight must be a dict, a list of dicts, 'balanced' or "
-                f"'balanced_subsample', got {class_weight!r}"
-            )
         taken = 1.0 + ((ones > 0) & (ones < n))  # classes a label takes
         with np.errstate(divide="ignore"):
             of_one, of_zero = n / (taken * ones), n / (taken * (n - ones))
     else:
-        if isinstance(class_weight, dict) or len(class_weight) != d:
+        dicts = isinstance(class_weight, list | tuple) and all(
+            isinstance(w, dict) for w in class_weight
+        )
+        if not dicts or len(class_weight) != d:
             raise ValueError(
                 f"class_weight must be a list of {d} dicts, one a label; got {class_weight!r}"
             )
         of_one = np.array([w.get(1, 1.0) for w in class_weight])
         of_zero = np.array([w.get(0, 1.0) for w in class_weight])
+        if np.isnan(of_one).any() or np.isnan(of_zero).any():
+            raise ValueError("class_weight must hold numbers, found nan")
     if (of_zero[ones < n] <= 0).any() or (of_one[ones > 0] <= 0).any():
         return compute_sample_weight(class_weight, Y.toarray())
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -322,6 +322,11 @@ def class_weighted(
         weight = weight.ravel()
     if class_weight is None:
         return weight
+    if isinstance(class_weight, str) and class_weight != "balanced":
+        raise ValueError(
+            "class_weight must be a dict, a list of dicts (of labels), 'balanced' or, of forests, "
+            f"'balanced_subsample', got {class_weight!r}"
+        )
     if classes is None:
         rows = label_weights(class_weight, Y if sparse.issparse(Y) else np.nan_to_num(Y))
     else:

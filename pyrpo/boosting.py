@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from pyrpo._boost_base import BaseBoosting
 from pyrpo._boost_data import BoostData, classification_data, regression_data
 from pyrpo._docs import documented, store
-from pyrpo._inputs import check_X
+from pyrpo._inputs import check_X, labels_or_classes
 from pyrpo._options import label_threshold, number
 from pyrpo._readout import Classifier, Regressor
 from pyrpo.metrics import label_ranking_average_precision
@@ -151,13 +151,13 @@ class GradientBoostingClassifier(Classifier, BaseBoosting):
         store(self, locals())
 
     def _read_y(self, y, sample_weight, *, reset):
+        if not reset and labels_or_classes(y)[1] != self._indicator:
+            raise ValueError("eval_set: y must be of the kind of the training y, labels or classes")
         known = None if reset else self.classes_
         data, classes, indicator = classification_data(y, sample_weight, self.class_weight, known)
         if reset:
             self.classes_, self._indicator = classes, indicator
             self.n_outputs_ = data.outputs if indicator else 1
-        elif indicator != self._indicator:
-            raise ValueError("eval_set: y must be of the kind of the training y")
         if data.outputs == 2 and not indicator:
             data = data.column(1)
         if reset:

@@ -299,7 +299,7 @@ class PCAProjection(_OutputTransformer):
         return np.asarray(Y @ self.components_.T) - self.mean_ @ self.components_.T
 
 
-_NAMES = {
+NAMES = {
     "gaussian": GaussianProjection,
     "rademacher": RademacherProjection,
     "achlioptas": AchlioptasProjection,
@@ -314,12 +314,12 @@ def named_projection(projection: Any, n_components: Any) -> Any:
     """The object that a name stands for; what is no name, as it is."""
     if not isinstance(projection, str):
         return projection
-    if projection not in _NAMES:
+    if projection not in NAMES:
         raise ValueError(
-            f"projection must be one of {sorted(_NAMES)}, an object, an array or None, of random "
+            f"projection must be one of {sorted(NAMES)}, an object, an array or None, of random "
             f"forests and extra-trees also 'auto'; got {projection!r}"
         )
-    return _NAMES[projection](n_components)
+    return NAMES[projection](n_components)
 
 
 def resolve_projection(projection: Any, n_components: Any, Y: Any, *, seed: int, shared: bool):
