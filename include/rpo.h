@@ -451,7 +451,8 @@ RPO_API rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_f
 /* The same forest without its training labels: where the leaves are kept as training rows and their
  * labels, they become a table of values. Predictions are the same to rounding, the file may be larger
  * or smaller. weights, predict_oob and relabel then need the training data again, as they do of every
- * forest whose leaves are a table. Of other forests, boosted ones too, a copy. */
+ * forest whose leaves are a table. Of other forests, boosted ones too, a copy, with its note if it has
+ * one; else the note is left behind. */
 RPO_API rpo_status rpo_forest_drop_labels(const rpo_forest *forest, const rpo_control *control,
                                           rpo_forest **out, rpo_error *err);
 

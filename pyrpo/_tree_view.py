@@ -60,8 +60,25 @@ class Tree:
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs."""
-        return self.model.n_outputs
+        """Number of outputs; 1-D classes are one."""
+        return 1 if self._indicator is False else self.model.n_outputs
+
+    @property
+    def n_classes(self) -> np.ndarray:
+        """Number of classes of each output: 2 of labels, 1 of real outputs."""
+        if self._indicator is False:
+            return np.array([self.model.n_outputs])
+        return np.full(self.n_outputs, 1 if self._indicator is None else 2)
+
+    @property
+    def max_n_classes(self) -> int:
+        """The most classes of an output."""
+        return int(self.n_classes.max())
+
+    @property
+    def capacity(self) -> int:
+        """Nodes there is room for: as many as there are."""
+        return self.node_count
 
     @property
     def children_left(self) -> np.ndarray:

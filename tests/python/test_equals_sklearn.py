@@ -268,3 +268,18 @@ def test_random_classes(seed):
     ours = pyrpo.DecisionTreeClassifier(**settings).fit(X, y, weight)
     theirs = tree.DecisionTreeClassifier(**settings, random_state=0).fit(X, y, weight)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+
+
+def test_public_numbers_of_trees():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    labels, classes = (X[:, :3] > 0).astype(int), X[:, 0].round().astype(int)
+    for name, y in (("Regressor", X[:, :3]), ("Classifier", classes), ("Classifier", labels)):
+        ours = getattr(pyrpo, f"DecisionTree{name}")(max_depth=3).fit(X, y).tree_
+        theirs = getattr(tree, f"DecisionTree{name}")(max_depth=3).fit(X, y).tree_
+        for what in ("n_features", "n_outputs", "n_classes", "max_n_classes", "max_depth"):
+            np.testing.assert_array_equal(getattr(ours, what), getattr(theirs, what), what)
+        assert ours.value.shape[1:] == theirs.value.shape[1:]
+        assert ours.capacity == ours.node_count
+    graph = tree.export_graphviz(pyrpo.DecisionTreeClassifier(max_depth=2).fit(X, classes))
+    assert graph.startswith("digraph Tree")
+    assert graph.count("->") > 2
