@@ -184,9 +184,9 @@ typedef enum rpo_option {
 
   /* An rpo_loss. Default 0. */
   RPO_OPT_LOSS = 50,
-  /* Real: factor of every step, above 0, up to 1. Default 0.1. */
+  /* Real: factor of every step, 1e-6 to 1. Default 0.1. */
   RPO_OPT_LEARNING_RATE = 51,
-  /* Real: share of the rows that a round sees, drawn without replacement; above 0, up to 1.
+  /* Real: share of the rows that a round sees, drawn without replacement; 1e-9 to 1.
    * Default 1. */
   RPO_OPT_SUBSAMPLE = 52,
   /* 1: leaves hold all outputs; 0: a tree says one number of a row, of which every output
@@ -458,7 +458,8 @@ RPO_API rpo_status rpo_forest_drop_labels(const rpo_forest *forest, const rpo_co
 
 /* Model files (docs/format.md): little-endian, the same in memory as on disk. Saving is atomic: the
  * file at `path` is the old one or the new one at any moment, and a failed call leaves the old one.
- * What is no regular file (a pipe, a device) is written to directly. `note_bytes` bytes of the
+ * What is no regular file (a pipe, a device) is written to directly; a pipe that nobody reads sends
+ * SIGPIPE, as to every program. `note_bytes` bytes of the
  * caller's own (its parameters, say) travel with the model; 0: none. */
 RPO_API rpo_status rpo_forest_save(const rpo_forest *forest, const char *path, const void *note,
                                    int64_t note_bytes, rpo_error *err);
