@@ -255,7 +255,7 @@ def _known_codes(classes: np.ndarray, codes: np.ndarray, known: np.ndarray) -> n
     where = np.searchsorted(known, classes)
     new = classes[known[np.minimum(where, len(known) - 1)] != classes]
     if len(new):
-        raise ValueError(f"eval_set: y holds a class that the training y does not: {new[0]!r}")
+        raise ValueError(f"eval_set: y holds a class that the training y does not: {new[0]}")
     return where[codes]
 
 

@@ -641,7 +641,7 @@ def test_classifiers_refuse_other_labels():
             make(GradientBoostingClassifier).fit(X, y)
     with pytest.raises(ValueError, match="softmax"):
         make(GradientBoostingClassifier, loss="softmax").fit(X, Y)
-    with pytest.raises(ValueError, match="classes that the training y does not"):
+    with pytest.raises(ValueError, match="a class that the training y does not: 2"):
         make(GradientBoostingClassifier).fit(X, np.arange(40) % 2, eval_set=(X, np.arange(40) % 3))
     with pytest.raises(ValueError, match="kind of the training y"):
         make(GradientBoostingClassifier).fit(X, np.arange(40) % 2, eval_set=(X, Y))
