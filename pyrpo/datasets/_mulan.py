@@ -20,6 +20,7 @@ from ._text import (
     batches,
     float_dtype,
     malformed,
+    narrowed,
     read_lines,
     shorten,
     stack_rows,
@@ -210,7 +211,7 @@ def _read_data(
     X_parts, Y_parts = [], []
     for batch in batches(path, chain([first] if first else [], rows)):
         values = (_arff.parse_sparse if sparse_rows else _arff.parse_dense)(batch, columns)
-        X_parts.append(_select(values, features, dtype))
+        X_parts.append(narrowed(path, values[:, features], dtype))
         Y_parts.append(_select(values, targets, target_dtype))
     if not sparse_rows:
         X_parts.append(np.empty((0, len(features)), dtype=dtype))

@@ -16,6 +16,7 @@ from ._text import (
     csr_rows,
     float_dtype,
     malformed,
+    narrowed,
     open_binary,
     read_lines,
     stem,
@@ -84,7 +85,7 @@ def load_svmlight_multilabel(
         n_labels,
     )
     return Bunch(
-        X=csr_rows(np.diff(X.indptr), X.indices, X.data, X.shape[1]),
+        X=narrowed(path, csr_rows(np.diff(X.indptr), X.indices, X.data, X.shape[1]), dtype),
         Y=Y.astype(np.int8),
         feature_names=Numbered(X.shape[1]),
         target_names=Numbered(n_labels),

@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -157,6 +157,19 @@ def stack_rows(parts: list[sparse.csr_array], n_columns: int, dtype) -> sparse.c
     if not parts:
         return sparse.csr_array((0, n_columns), dtype=dtype)
     return sparse.vstack(parts, format="csr", dtype=dtype)
+
+
+def narrowed(path: PathLike, X: Any, dtype: np.dtype) -> Any:
+    """X in the type asked for; numbers beyond it, or none at all, are refused."""
+    with np.errstate(over="ignore"):
+        X = X.astype(dtype, order="C") if isinstance(X, np.ndarray) else X.astype(dtype)
+    values = X.data if sparse.issparse(X) else X
+    if np.isinf(values).any():
+        raise ValueError(
+            f"{os.fspath(path)}: a value is infinite in {dtype}, whose largest number is "
+            f"{np.finfo(dtype).max:.2g}; a wider dtype= may hold it"
+        )
+    return X
 
 
 def float_dtype(dtype) -> np.dtype:

@@ -17,6 +17,7 @@ from ._text import (
     csr_rows,
     float_dtype,
     malformed,
+    narrowed,
     parse_floats,
     read_lines,
     shorten,
@@ -111,7 +112,7 @@ def load_vw(
     classes = np.unique(rows.y) if n_classes is None else range(1, n_classes + 1)
     weighted = not np.isnan(rows.weights).all()
     return Bunch(
-        X=csr_rows(rows.lengths, indices, rows.values, width).astype(dtype),
+        X=narrowed(path, csr_rows(rows.lengths, indices, rows.values, width), dtype),
         y=rows.y,
         sample_weight=np.nan_to_num(rows.weights, nan=1.0) if weighted else None,
         feature_names=feature_names,

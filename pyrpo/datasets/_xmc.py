@@ -16,6 +16,7 @@ from ._text import (
     csr_rows,
     float_dtype,
     malformed,
+    narrowed,
     parse_floats,
     read_lines,
     shorten,
@@ -67,7 +68,7 @@ def load_xmc(path: PathLike, *, dtype=np.float32) -> Bunch:
     X_parts, Y_parts, n_read = [], [], 0
     for batch in batches(path, islice(lines, n_samples)):
         X, Y = _parse(batch, n_features, n_labels)
-        X_parts.append(X.astype(dtype))
+        X_parts.append(narrowed(path, X, dtype))
         Y_parts.append(Y)
         n_read += len(batch.lines)
     if n_read < n_samples:

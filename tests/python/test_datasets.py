@@ -1058,3 +1058,23 @@ def test_make_xmc_of_small_sizes(size):
     data = make_xmc(*size, words=3, random_state=0)
     assert data.X.shape[1] == size[1]
     assert len(data.parents) >= size[2]
+
+
+@pytest.mark.parametrize(
+    ("reader", "text"),
+    [
+        (lambda *a, **k: load_mulan(*a, n_targets=1, **k), "{}@data\n-1e52,1\n"),
+        (lambda *a, **k: load_mulan(*a, n_targets=1, **k), "{}@data\n{{0 1e52}}\n"),
+        (load_xmc, "1 3 2\n0 0:1e52\n"),
+        (load_vw, "1 | a:1e52 b:2\n"),
+        (load_svmlight_multilabel, "1 1:1e52\n"),
+    ],
+)
+def test_numbers_beyond_the_type(write, reader, text):
+    path = write(
+        "set.txt", text.format("@relation r\n@attribute a numeric\n@attribute b numeric\n")
+    )
+    with pytest.raises(ValueError, match=r"set\.txt: a value is infinite in float32"):
+        reader(path)
+    X = reader(path, dtype=np.float64).X
+    assert abs(X).max() == 1e52
