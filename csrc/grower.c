@@ -8,11 +8,8 @@
 #include "rng.h"
 
 void rpo_tree_release(rpo_tree *t) {
-  if (t->feature == NULL && t->rows == NULL && t->leaf_start == NULL && t->left == NULL &&
-      t->right == NULL && t->threshold == NULL && t->missing_left == NULL && t->impurity == NULL &&
-      t->leaf_impurity == NULL && t->leaf_weight == NULL && t->sample_weight == NULL) {
-    return; /* of millions that were not begun no page is written to */
-  }
+  static const rpo_tree none;
+  if (memcmp(t, &none, sizeof none) == 0) return; /* of millions not begun no page is written to */
   rpo_delete(t->feature);
   rpo_delete(t->left);
   rpo_delete(t->right);
