@@ -117,8 +117,6 @@ class BaseBoosting(Fitted):
         leaf = ("newton" if newton else "mean") if self.leaf == "auto" else self.leaf
         if leaf not in LEAVES:
             raise ValueError(f"leaf must be 'auto', 'newton' or 'mean', got {self.leaf!r}")
-        if self.max_time is not None and not number(self.max_time, "max_time", 0.0):
-            raise ValueError("max_time must be positive, got 0")
         options = {
             "loss": LOSSES.index(loss),
             "leaf": LEAVES.index(leaf),

@@ -58,8 +58,6 @@ class ChoosesItself:
         return named and (self._is_auto("n_components") or self._is_auto("projection"))
 
     def _check_growth(self, outputs):
-        if self.max_time is not None and not number(self.max_time, "max_time", 0.0):
-            raise ValueError("max_time must be positive, got 0")
         target = self.target_score
         if isinstance(target, str) and target != "converged":
             raise ValueError(f"target_score must be a number, 'converged' or None, got {target!r}")

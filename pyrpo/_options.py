@@ -68,6 +68,8 @@ def check_shared(ensemble: Any) -> None:
         raise ValueError("n_jobs must not be 0")
     if e.strategy not in ("joint", "single_target"):
         raise ValueError(f"strategy must be 'joint' or 'single_target', got {e.strategy!r}")
+    if e.max_time is not None and not number(e.max_time, "max_time", 0.0):
+        raise ValueError("max_time must be positive, got 0")
 
 
 def check_criterion(estimator: Any, allowed: tuple[str, ...]) -> None:
