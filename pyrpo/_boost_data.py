@@ -135,6 +135,24 @@ class BoostData:
                 f"y: output {empty} is never observed (NaN or of weight 0 in every row)"
             )
 
+    def warn_of_offsets(self, stacklevel: int) -> None:
+        """Scores hold 24 bits: of an output far from 0 few are left for what varies."""
+        if sparse.issparse(self.Y):
+            return
+        Y = self.dense()
+        with np.errstate(invalid="ignore"):
+            least, most = np.fmin.reduce(Y), np.fmax.reduce(Y)
+            far = np.fmax(abs(least), abs(most)) > FAR * (most - least)
+        far &= most > least
+        if far.any():
+            j = int(np.flatnonzero(far)[0])
+            warnings.warn(
+                f"y: output {j} lies between {least[j]:.9g} and {most[j]:.9g}; scores are kept in "
+                "single precision, so that little of its variation is left: subtract its mean "
+                "first (sklearn.compose.TransformedTargetRegressor)",
+                stacklevel=stacklevel + 1,
+            )
+
     def start(self, loss: Any) -> np.ndarray | None:
         """Constant scores of a callable loss that knows its own; None: the library's."""
         start = getattr(loss, "start", None)
@@ -229,25 +247,7 @@ def regression_data(y: Any, sample_weight: Any) -> tuple[BoostData, int]:
             f"y must be of size {LARGEST:g} at most, found {abs(values).max()}: scores are kept in "
             "single precision"
         )
-    if not sparse.issparse(Y):
-        _warn_of_offsets(Y)
     return _complete(Y, check_weight(sample_weight, *Y.shape)), ndim
-
-
-def _warn_of_offsets(Y: np.ndarray) -> None:
-    """Scores hold 24 bits: of an output far from 0 few are left for what varies."""
-    with np.errstate(invalid="ignore"):
-        least, most = np.fmin.reduce(Y), np.fmax.reduce(Y)
-        far = np.fmax(abs(least), abs(most)) > FAR * (most - least)
-    far &= most > least
-    if far.any():
-        j = int(np.flatnonzero(far)[0])
-        warnings.warn(
-            f"y: output {j} lies between {least[j]:.9g} and {most[j]:.9g}; scores are kept in "
-            "single precision, so that little of its variation is left: subtract its mean first "
-            "(sklearn.compose.TransformedTargetRegressor)",
-            stacklevel=5,
-        )
 
 
 def _known_codes(classes: np.ndarray, codes: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -78,6 +78,7 @@ class GradientBoostingRegressor(Regressor, BaseBoosting):
     def _read_y(self, y, sample_weight, *, reset):
         data, ndim = regression_data(y, sample_weight)
         if reset:
+            data.warn_of_offsets(stacklevel=4)  # at the call of fit
             self._y_ndim, self.n_outputs_ = ndim, data.outputs
         return data
 

@@ -715,5 +715,10 @@ def test_outputs_far_from_zero_are_warned_of():
         make(GradientBoostingRegressor).fit(X, Y + np.array([0.0, 1e3, 0.0]))
         make(GradientBoostingRegressor).fit(X, Y * [1.0, 0.0, 1.0] + 1e3)  # a constant one
     Y[:, 1] = np.where(np.arange(len(Y)) % 5, Y[:, 1] + 1e6, np.nan)
-    with pytest.warns(UserWarning, match="y: output 1 lies between 99.*subtract its mean"):
+    with pytest.warns(UserWarning, match="y: output 1 lies between 99.*subtract its mean") as told:
         make(GradientBoostingRegressor).fit(X, Y)
+    assert [warning.filename for warning in told] == [__file__]
+    with warnings.catch_warnings():  # few rows to look at lie close together
+        warnings.simplefilter("error")
+        near = X[:2], np.array([[1.0, 1e3, 1.0], [2.0, 1e3 + 1e-3, 2.0]])
+        make(GradientBoostingRegressor).fit(X, Y - [0.0, 1e6, 0.0], eval_set=near)
