@@ -168,7 +168,7 @@ typedef enum rpo_option {
   /* Real: cost-complexity pruning; 0: none. Default 0. */
   RPO_OPT_CCP_ALPHA = 19,
   /* Real: factor from the sum of the outputs' variances to the impurity that is reported and
-   * compared. Default 1. */
+   * compared, 0 to 1e30. Default 1. */
   RPO_OPT_IMPURITY_SCALE = 20,
   /* 1: each tree sees rows drawn with replacement, in proportion to their weights. Default 0. */
   RPO_OPT_BOOTSTRAP = 30,
@@ -324,10 +324,11 @@ typedef struct rpo_forest rpo_forest;
  *   options     those of trees and of forests
  *   features    X, n rows; borrowed for the call
  *   target      what the split search sees: n x q, dense or CSR, finite, of size 1e100 at most
- *   labels      what the leaves hold: n x d, dense or CSR, finite; NULL: target. With the option
+ *   labels      what the leaves hold: n x d, dense or CSR, as target; NULL: target. With the option
  *               label_ratio, 2d columns: numerators, then denominators, of d outputs
  *   fallback    label_ratio only: d values predicted where the denominator is 0; else not looked at
- *   weight      n non-negative weights, not all zero; NULL: ones
+ *   weight      n weights of 0 to 1e50, together 1e-50 at least; NULL: ones. So are weights of rows
+ *               in every function that reads forests
  *   projection  applied to target; NULL: none */
 RPO_API rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *features,
                                   const rpo_matrix *target, const rpo_matrix *labels,
