@@ -409,7 +409,7 @@ static void play_facts(void) {
   MUST(rpo_has_openmp() == 0 || rpo_has_openmp() == 1);
 }
 
-/* A forest or a boosted model; then everything else, with the bytes that are left. */
+/* A forest, a boosted model or neither; then everything else, with the bytes that are left. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   source s = {data, data + size};
   play p;
@@ -424,12 +424,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   } else {
     start(&p, &s);
     play_features(&p);
-    if (which < 5 || which == 13) play_forest(&p);
-    if (which > 4 && which != 12 && which != 13) play_boosting(&p);
-    if (which == 12) play_projection(&p);
+    if (which < 5 || which == 13) {
+      play_forest(&p);
+    } else if (which != 12) {
+      play_boosting(&p);
+    }
+    play_projection(&p);
     play_file(&p, p.forest);
     play_metrics(&p);
-    if (which != 12) play_projection(&p);
     play_products(&p);
     play_arrays(&p);
     play_facts();

@@ -3,6 +3,7 @@
  * above a multiple of 4, the model is opened as a mapped file is, its contents unseen. The byte is not
  * part of the model. */
 #include "checksum.h"
+#include "number.h"
 #include "reading.h"
 
 enum { ROWS = 5 };
@@ -87,10 +88,7 @@ static void read_arrays(const rpo_arrays *arrays) {
   const char *const text = rpo_arrays_note(arrays, &note);
   for (int64_t i = 0; i < rpo_arrays_count(arrays); i++) {
     MUST(rpo_arrays_get(arrays, i, &a, NULL) == RPO_OK && a.dims >= 0 && a.dims <= 4);
-    int64_t bytes = a.type == RPO_TYPE_U8                                                        ? 1
-                    : a.type == RPO_TYPE_U16 || a.type == RPO_TYPE_I16 || a.type == RPO_TYPE_F16 ? 2
-                    : a.type == RPO_TYPE_I32 || a.type == RPO_TYPE_F32 ? 4
-                                                                       : 8;
+    int64_t bytes = rpo_type_size(a.type);
     for (int k = 0; k < 4; k++) bytes *= a.shape[k];
     for (int64_t k = 0; k < bytes; k++) sum += ((const uint8_t *)a.data)[k];
     sum += (int64_t)strlen(a.name);
