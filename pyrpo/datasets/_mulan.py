@@ -93,15 +93,7 @@ def load_mulan(
     relation, attributes = _arff.read_header(path, lines)
     has_labels = n_targets is None
     if has_labels:
-        found = _find_xml(path) if xml is None else xml
-        meka = _MEKA.search(relation) if found is None else None
-        if found is not None:
-            targets = _label_columns(path, attributes, found)
-        elif meka is not None:
-            count = _checked(path, len(attributes), int(meka["count"]), "-C")
-            targets = _last_or_first(len(attributes), -count)
-        else:
-            raise _unknown_labels(path)
+        targets = _label_columns(path, relation, attributes, xml)
     else:
         count = _checked(path, len(attributes), n_targets, "n_targets")
         targets = _last_or_first(len(attributes), count)
@@ -169,7 +161,22 @@ def _read_labels(xml: PathLike) -> dict[str, int]:
     return labels
 
 
-def _label_columns(path: PathLike, attributes: list[Attribute], xml: PathLike) -> np.ndarray:
+def _label_columns(
+    path: PathLike, relation: str, attributes: list[Attribute], xml: PathLike | None
+) -> np.ndarray:
+    """By the XML file or, where there is none, by the relation's name."""
+    xml = _find_xml(path) if xml is None else xml
+    if xml is not None:
+        return _named_in(xml, path, attributes)
+    meka = _MEKA.search(relation)
+    if meka is None:
+        raise _unknown_labels(path)
+    return _last_or_first(
+        len(attributes), -_checked(path, len(attributes), int(meka["count"]), "-C")
+    )
+
+
+def _named_in(xml: PathLike, path: PathLike, attributes: list[Attribute]) -> np.ndarray:
     labels = _read_labels(xml)
     names = {attribute.name for attribute in attributes}
     for label, line in labels.items():
