@@ -1,7 +1,8 @@
 """Ridge regression of many columns at once, on dense or sparse X, centred or not.
 
-The gram matrix is factorised once where the features are few. Where they are many and sparse all
-columns are solved by conjugate gradients together, sharing each pass over X.
+The gram matrix is factorised once where the features are few, that of the rows where these are.
+Where features are many and sparse all columns are solved by conjugate gradients together, sharing
+each pass over X.
 """
 
 from __future__ import annotations

@@ -332,13 +332,13 @@ def test_broken_sparse_matrices_elsewhere(index):
     bad.resize(6, 3)
     bad.indices[5] = index
     X, Y = np.random.default_rng(0).normal(size=(2, 6, 3))
-    for name, call in {
-        "Y": lambda: pyrpo.projection.PCAProjection(1).fit(bad),
-        "Y ": lambda: pyrpo.projection.GaussianProjection(2).fit(bad),
-        "Y  ": lambda: LogisticDecoder(loss="logistic").fit(X, bad),
-        "projection": lambda: pyrpo.RandomForestRegressor(projection=bad).fit(X, Y),
-    }.items():
-        with pytest.raises(ValueError, match=f"{name.strip()} is no valid sparse matrix"):
+    for name, call in (
+        ("Y", lambda: pyrpo.projection.PCAProjection(1).fit(bad)),
+        ("Y", lambda: pyrpo.projection.GaussianProjection(2).fit(bad)),
+        ("Y", lambda: LogisticDecoder(loss="logistic").fit(X, bad)),
+        ("projection", lambda: pyrpo.RandomForestRegressor(projection=bad).fit(X, Y)),
+    ):
+        with pytest.raises(ValueError, match=f"{name} is no valid sparse matrix"):
             call()
 
 
