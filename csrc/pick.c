@@ -26,6 +26,26 @@ static int same_labels(const rpo_forest *a, const rpo_forest *b) {
   return same_numbers(&a->value_index, &b->value_index) && same_numbers(&a->value, &b->value);
 }
 
+/* A model says of all its leaves alike whether they hold samples or all rows; trees that were grown
+ * on all rows are both. */
+static rpo_status check_leaf_rows(const rpo_forest *const *forests, int64_t n, rpo_error *err) {
+  int64_t all = -1, samples = -1;
+  for (int64_t i = 0; i < n; i++) {
+    if (forests[i]->sample_weight.data != NULL) {
+      all = i;
+      continue;
+    }
+    for (int64_t t = 0; t < forests[i]->trees; t++) {
+      if (forests[i]->sampling[3 * t + 2] != 0) samples = i;
+    }
+  }
+  if (all < 0 || samples < 0) return RPO_OK;
+  return rpo_fail(err, RPO_EINVAL,
+                  "forests %lld and %lld differ in leaf_rows: one holds all rows, one those of its "
+                  "samples",
+                  (long long)all, (long long)samples);
+}
+
 static rpo_status check_pick(const rpo_forest *const *forests, int64_t n, const int64_t *pick,
                              int64_t count, rpo_error *err) {
   if (forests == NULL || pick == NULL || n < 1 || count < 1) {
@@ -40,15 +60,7 @@ static rpo_status check_pick(const rpo_forest *const *forests, int64_t n, const 
                       (long long)i);
     }
   }
-  for (int64_t i = 0; i < n; i++) {
-    if ((forests[i]->sample_weight.data == NULL) != (forests[0]->sample_weight.data == NULL)) {
-      return rpo_fail(
-          err, RPO_EINVAL,
-          "forest %lld and the first differ in leaf_rows: one holds all rows, one those "
-          "of its samples",
-          (long long)i);
-    }
-  }
+  RPO_TRY(check_leaf_rows(forests, n, err));
   for (int64_t i = 0; i < count; i++) {
     int64_t const from = pick[2 * i], tree = pick[2 * i + 1];
     if (from < 0 || from >= n || tree < 0 || tree >= forests[from]->trees) {

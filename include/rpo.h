@@ -444,7 +444,9 @@ RPO_API rpo_status rpo_forest_tree_values(const rpo_forest *forest, int64_t tree
 RPO_API rpo_status rpo_forest_beside(const rpo_forest *const *forests, int64_t n_forests,
                                      rpo_forest **out, rpo_error *err);
 /* A new forest of `count` of the trees of `forests`: pick[2i] is the forest, pick[2i+1] the tree.
- * All must come from the same training labels. So are forests joined, cut short or reordered. */
+ * All must come from the same training labels, and their leaves must hold the same rows: those of
+ * bootstrap samples or all (trees grown on all rows go with either). So are forests joined, cut short
+ * or reordered. */
 RPO_API rpo_status rpo_forest_pick(const rpo_forest *const *forests, int64_t n_forests,
                                    const int64_t *pick, int64_t count, rpo_forest **out,
                                    rpo_error *err);

@@ -11,6 +11,7 @@ from pyrpo.forest import (
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    join_forests,
 )
 from pyrpo.label_embedding import LabelEmbeddingClassifier
 from pyrpo.tree import (
@@ -33,5 +34,6 @@ __all__ = [
     "get_include",
     "get_lib_dir",
     "inspect_model",
+    "join_forests",
     "load",
 ]

@@ -94,7 +94,7 @@ class BaseBoosting(Fitted):
             if refit:
                 run.boosts.clear()  # their scores are as large as the next ones'
                 whole = Run(self, make, data.hold([]), projection, False, budget)
-                whole.limits = run.best
+                whole.limits = [min(self.n_estimators, data.scaled_up(r)) for r in run.best]
                 whole.go({}, told)
                 whole.finish()
 

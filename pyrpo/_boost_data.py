@@ -100,6 +100,11 @@ class BoostData:
         relative = (rank + rng.random(self.outputs)[labels]) / counts[labels]
         return order[np.argsort(relative, kind="stable")[:wanted]]
 
+    def scaled_up(self, rounds: int) -> int:
+        """As many rounds for all rows as `rounds` are for those that are not watched."""
+        rows = self.rows if self.weight is None else np.count_nonzero(self.weight)
+        return ceil(rounds * rows / (rows - len(self.held_rows)))
+
     def stack(self, other: BoostData) -> BoostData:
         """The rows of both, the other's watched."""
         n, m = self.rows, other.rows

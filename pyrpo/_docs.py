@@ -177,8 +177,9 @@ BOOSTING: dict[str, tuple[str, str]] = {
     "n_iter_no_change": ("int", "Rounds without a gain after which to stop."),
     "refit": (
         "bool",
-        "After early stopping on rows held out, boost again on all rows, as many rounds (in the\n"
-        "second half of `max_time`). Not with `eval_set` or `warm_start`.",
+        "After early stopping on rows held out, boost again on all rows, with as many more rounds\n"
+        "as there are more rows, at most `n_estimators` (in the second half of `max_time`). Not\n"
+        "with `eval_set` or `warm_start`.",
     ),
     "scoring": (
         '"loss", "lrap" or callable',

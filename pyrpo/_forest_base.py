@@ -31,6 +31,9 @@ SINGLE = {
     "leaf_rows": "sample",
 }
 
+# What forests to be joined must have in common.
+_SAME = ("n_features_in_", "feature_names_in_", "_indicator", "n_outputs_", "classes_", "_y_ndim")
+
 
 class Estimators(Sequence):
     """The trees of a forest as fitted single-tree estimators, made when asked for."""
@@ -347,6 +350,28 @@ class ForestClassifier(TreesClassifier, BaseForest):
             Y = self.classes_[Y.argmax(axis=1)]
         metric = self.oob_score if callable(self.oob_score) else accuracy_score
         self.oob_score_ = metric(Y, self._decide(p[seen]))
+
+
+def check_joinable(forests: Any) -> None:
+    """Refuse what is no forest, not fitted, or fitted to other data than the first."""
+    if isinstance(forests, BaseForest) or not isinstance(forests, Sequence) or len(forests) == 0:
+        raise ValueError(f"forests must be a sequence of at least one forest, got {forests!r}")
+    kind = ForestClassifier if isinstance(forests[0], ForestClassifier) else ForestRegressor
+    for i, forest in enumerate(forests):
+        if not isinstance(forest, kind):
+            raise TypeError(
+                f"forests[{i}] must be a fitted "
+                f"{'classifier' if kind is ForestClassifier else 'regressor'} of pyrpo.forest, "
+                f"got {type(forest).__name__}"
+            )
+        forest._read_single("join_forests")
+        for name in _SAME:
+            own, first = (getattr(f, name, None) for f in (forest, forests[0]))
+            if not np.array_equal(own, first):
+                raise ValueError(
+                    f"forests[{i}] was fitted to other data than forests[0]: {name.strip('_')} is "
+                    f"{own!r} and {first!r}"
+                )
 
 
 def best_f1_threshold(p: np.ndarray, Y: Any) -> float:

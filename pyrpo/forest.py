@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
 from pyrpo._docs import documented, store
-from pyrpo._forest_base import ForestClassifier, ForestRegressor
+from pyrpo._forest_base import (
+    BaseForest,
+    ForestClassifier,
+    ForestRegressor,
+    check_joinable,
+)
+from pyrpo._growth import join
 
 __all__ = [
     "ExtraTreesClassifier",
     "ExtraTreesRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "join_forests",
 ]
 
 
@@ -220,3 +231,42 @@ class ExtraTreesRegressor(ForestRegressor):
         max_bins=None,
     ):
         store(self, locals())
+
+
+def join_forests(forests: Sequence[BaseForest]) -> Any:
+    """One forest of the trees of several, fitted to the same data.
+
+    Random forests beside extra-trees are often better than either alone with as many trees; forests
+    of other seeds may come from other machines.
+
+    Parameters
+    ----------
+    forests : sequence of fitted forests
+        All classifiers or all regressors, `strategy="joint"`, fitted to the same X and y. Their
+        leaves must hold the same rows: those of bootstrap samples, or all (``leaf_rows="all"``);
+        extra-trees without a bootstrap go with either.
+
+    Returns
+    -------
+    forest : fitted estimator of the class of the first
+        With its parameters, but the `n_estimators` of all. What is known of the growth of one of
+        them or out of bag (`tuning_`, `oob_score_`, ...) is left out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from pyrpo import ExtraTreesClassifier, RandomForestClassifier, join_forests
+    >>> X, Y = make_multilabel_classification(n_classes=20, random_state=0)
+    >>> a = RandomForestClassifier(50, leaf_rows="all", random_state=0).fit(X, Y)
+    >>> b = ExtraTreesClassifier(50, random_state=0).fit(X, Y)
+    >>> len(join_forests([a, b]).estimators_)
+    100
+    """
+    check_joinable(forests)
+    joined = copy(forests[0])
+    for name in ("tuning_", "convergence_", "oob_score_", "oob_prediction_",
+                 "oob_decision_function_", "_tree"):  # fmt: skip
+        joined.__dict__.pop(name, None)
+    joined._model = join([forest._model for forest in forests])
+    joined.n_estimators = joined._model.n_trees
+    return joined

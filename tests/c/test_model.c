@@ -402,6 +402,45 @@ static void picked_trees_predict_the_same(void) {
   }
 }
 
+/* Leaves of all rows go with trees grown on all rows, not with those of bootstrap samples. */
+static void all_rows_go_with_all_rows(void) {
+  problem p = form_problem(ROWS_SPARSE);
+  rpo_matrix const X = problem_x(&p), Y = problem_y(&p);
+  int64_t const pick[4] = {0, 1, 1, 0};
+  double *const out = mini_room(14 * p.y.cols, 8), *const sum = mini_room(14 * p.y.cols, 8);
+  rpo_forest *grown[2], *all = NULL, *joined = NULL;
+  rpo_error err;
+  for (int bootstrap = 0; bootstrap < 2; bootstrap++) {
+    problem_set(&p, RPO_OPT_BOOTSTRAP, bootstrap);
+    grown[bootstrap] = problem_forest(&p, 1);
+  }
+  CHECK_OK(rpo_forest_relabel(grown[1], &X, &Y, p.weight, NULL, &all, &err), &err);
+  for (int bootstrap = 0; bootstrap < 2; bootstrap++) {
+    const rpo_forest *const both[2] = {grown[bootstrap], all};
+    CHECK_EQUAL(rpo_forest_pick(both, 2, pick, 2, &joined, &err), bootstrap ? RPO_EINVAL : RPO_OK);
+    if (bootstrap) {
+      CHECK(strstr(err.message, "leaf_rows") != NULL);
+      continue;
+    }
+    for (int t = 0; t < 2; t++) {
+      rpo_forest *one = NULL;
+      CHECK_OK(rpo_forest_pick(both, 2, pick + 2 * t, 1, &one, &err), &err);
+      CHECK_OK(rpo_forest_predict(one, &X, NULL, out, &err), &err);
+      for (int64_t i = 0; i < 14 * p.y.cols; i++) sum[i] += out[i] / 2.0;
+      rpo_forest_free(one);
+    }
+    CHECK_OK(rpo_forest_predict(joined, &X, NULL, out, &err), &err);
+    for (int64_t i = 0; i < 14 * p.y.cols; i++) CHECK_NEAR(out[i], sum[i], 1e-12);
+    rpo_forest_free(joined);
+    joined = NULL;
+  }
+  for (int bootstrap = 0; bootstrap < 2; bootstrap++) rpo_forest_free(grown[bootstrap]);
+  rpo_forest_free(all);
+  free(out);
+  free(sum);
+  problem_free(&p);
+}
+
 /* All trees in order give back the same bytes. */
 static void picking_all_is_a_copy(void) {
   for (int form = 0; form < FORMS; form++) {
@@ -452,6 +491,7 @@ int main(void) {
   RUN(noise_is_refused);
   RUN(other_versions_are_named);
   RUN(picked_trees_predict_the_same);
+  RUN(all_rows_go_with_all_rows);
   RUN(picking_all_is_a_copy);
   RUN(bad_picks_are_refused);
   RUN(forged_flips_are_safe);

@@ -189,10 +189,10 @@ def test_class_weights(rng):
 def test_early_stopping_repeats(cls, options):
     X, Y = data(cls, n=300)
     options = options | {"early_stopping": True, "n_iter_no_change": 5, "n_jobs": 2}
-    a, b = (make(cls, 200, **options).fit(X, Y) for _ in range(2))
-    assert a.n_estimators_ == b.n_estimators_ < 200
+    a, b = (make(cls, 300, **options).fit(X, Y) for _ in range(2))
+    assert a.n_estimators_ == b.n_estimators_ < 300
     np.testing.assert_array_equal(a._model.dump(), b._model.dump())
-    c = make(cls, 200, **options | {"n_jobs": 1}).fit(X, Y)
+    c = make(cls, 300, **options | {"n_jobs": 1}).fit(X, Y)
     np.testing.assert_array_equal(a._model.dump(), c._model.dump())
 
 
@@ -260,13 +260,29 @@ def test_metrics_stop_too():
 
     options = {"early_stopping": True, "n_iter_no_change": 25}
     model = make(GradientBoostingClassifier, 200, scoring=worst_at_once, **options).fit(X, Y)
-    assert model.n_estimators_ == 10  # looked at every ten rounds
+    assert model.n_estimators_ == 13  # looked at every ten rounds; 10 * 300 / 240
     model = make(GradientBoostingClassifier, 60, scoring="lrap", **options).fit(X, Y)
     assert 1 <= model.n_estimators_ <= 60
     with pytest.raises(ValueError, match="lrap"):
         make(GradientBoostingRegressor, scoring="lrap").fit(*data(GradientBoostingRegressor))
     with pytest.raises(ValueError, match="lrap"):
         make(GradientBoostingClassifier, scoring="lrap").fit(X, Y[:, 0])
+
+
+@pytest.mark.parametrize("cls", BOTH)
+@pytest.mark.parametrize("weightless", [0, 50])
+def test_all_rows_get_rounds_in_proportion(cls, weightless):
+    X, Y = data(cls, n=300)
+    weight = np.where(np.arange(300) < weightless, 0.0, 1.0)
+    options = {"early_stopping": True, "n_iter_no_change": 5}
+    held = make(cls, 300, refit=False, **options).fit(X, Y, weight)
+    model = make(cls, 300, **options).fit(X, Y, weight)
+    rows = 300 - weightless
+    assert model.n_estimators_ == -(-held.n_estimators_ * rows // (rows - rows // 5))
+    plain = make(cls, model.n_estimators_).fit(X, Y, weight)
+    np.testing.assert_array_equal(scores(model, X), scores(plain, X))
+    few = held.n_estimators_ + 1
+    assert make(cls, few, **options).fit(X, Y, weight).n_estimators_ <= few
 
 
 @pytest.mark.parametrize("cls", BOTH)
