@@ -330,6 +330,10 @@ def class_weighted(
     if classes is None:
         rows = label_weights(class_weight, Y if sparse.issparse(Y) else np.nan_to_num(Y))
     else:
+        if not isinstance(class_weight, str | dict):
+            raise TypeError(
+                f"class_weight of 1-D classes must be a dict or 'balanced', got {class_weight!r}"
+            )
         rows = compute_sample_weight(class_weight, classes)
     if weight is None:
         return rows

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from pyrpo._options import number
 from pyrpo._products import gram_product, product, t_product
 
 _FEW = 2000  # features up to which "auto" factorises the gram matrix of a sparse X
@@ -54,8 +55,7 @@ class LeastSquares:
     ) -> None:
         if solver not in _SOLVERS:
             raise ValueError(f"solver must be one of {list(_SOLVERS)}, got {solver!r}")
-        if not ridge >= 0 or not np.isfinite(ridge):
-            raise ValueError(f"ridge must be a finite number, not negative, got {ridge!r}")
+        number(ridge, "ridge", 0.0, 1e300)
         self.n_features = X.shape[1]
         self.used, self.X = _used_columns(X)
         self.weight = None if weight is None else weight.astype(X.dtype)

@@ -20,7 +20,25 @@ def number(value: Any, name: str, low: float, high: float = np.inf, *, whole: bo
     if not low <= value <= high:
         limits = f"at least {low}" if high == np.inf else f"between {low} and {high}"
         raise ValueError(f"{name} must be {limits}, got {value}")
-    return value
+    return int(value) if whole else value
+
+
+def positive(value: Any, name: str) -> float:
+    """A number above 0."""
+    if not _is(Real, value):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if not value > 0:
+        raise ValueError(f"{name} must be positive, got {value}")
+    return float(value)
+
+
+def label_count(k: Any, n_labels: int) -> int:
+    """So many of the labels."""
+    if not _is(Integral, k):
+        raise TypeError(f"k must be an int, got {k!r}")
+    if not 1 <= k <= n_labels:
+        raise ValueError(f"k must be between 1 and the {n_labels} labels, got {k}")
+    return int(k)
 
 
 def count(value: Any, total: float, name: str, *, low: int = 1) -> int:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from pyrpo._docs import store
 from pyrpo._inputs import canonical, check_structure, check_weight
 from pyrpo._native_scores import scores_topk
+from pyrpo._options import label_count
 
 __all__ = ["LogisticDecoder"]
 
@@ -269,7 +270,7 @@ class LogisticDecoder(BaseEstimator):
         """The best, their scores and, with `totals`, log sum exp of all scores, (n_samples, 1)."""
         check_is_fitted(self)
         codes, n_labels = np.asarray(codes, dtype=np.float32), len(self.intercept_)
-        check_k(k, n_labels)
+        k = label_count(k, n_labels)
         labels, best = np.empty((len(codes), k), dtype=np.int64), np.empty((len(codes), k))
         total = np.empty((len(codes), 1)) if totals else None
         for start in range(0, len(codes), _ROWS):
@@ -374,11 +375,6 @@ def blocks(n_rows: int, n_labels: int) -> Iterator[slice]:
     return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
-def check_k(k: int, n_labels: int) -> None:
-    if not 1 <= k <= n_labels:
-        raise ValueError(f"k must be between 1 and the {n_labels} labels, got {k}")
-
-
 def top_of_blocks(
     scores: Callable[[slice], np.ndarray],
     n_rows: int,
@@ -387,7 +383,7 @@ def top_of_blocks(
     n_jobs: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k best labels of each row and their scores, block by block."""
-    check_k(k, n_labels)
+    k = label_count(k, n_labels)
     labels, best = np.empty((n_rows, k), dtype=np.int64), np.empty((n_rows, k))
     for rows in blocks(n_rows, n_labels):
         labels[rows], best[rows], _ = scores_topk(scores(rows), k, n_jobs)

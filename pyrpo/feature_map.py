@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyrpo._docs import store
+from pyrpo._options import number, positive
 
 __all__ = ["RandomFourierFeatures"]
 
@@ -54,8 +53,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self
         """
         X = validate_data(self, X, dtype=[np.float64, np.float32])
-        if not isinstance(self.n_components, Integral) or self.n_components < 1:
-            raise ValueError(f"n_components must be an int of at least 1, got {self.n_components}")
+        number(self.n_components, "n_components", 1, whole=True)
         if self.kernel not in ("gaussian", "laplacian"):
             raise ValueError(f"kernel must be 'gaussian' or 'laplacian', got {self.kernel!r}")
         gaussian, shape = self.kernel == "gaussian", (X.shape[1], int(self.n_components))
@@ -65,9 +63,7 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             spread = float((X.var(axis=0) if gaussian else X.std(axis=0)).sum())
             self.gamma_ = 1.0 / spread if spread > 0 else 1.0
         else:
-            if not self.gamma > 0:
-                raise ValueError(f"gamma must be a positive number or 'scale', got {self.gamma}")
-            self.gamma_ = float(self.gamma)
+            self.gamma_ = positive(self.gamma, "gamma")
         rng = check_random_state(self.random_state)
         if gaussian:
             frequencies = np.sqrt(2 * self.gamma_) * rng.standard_normal(shape)

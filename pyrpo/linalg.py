@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, log
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from scipy.linalg import eigh, qr, solve_triangular, svd
 from sklearn.utils import check_array, check_random_state
 
 from pyrpo._inputs import canonical, check_structure
+from pyrpo._options import number, positive
 from pyrpo._products import gram_product, is_operator, product, t_product
 
 __all__ = ["ColumnSubset", "column_subset", "randomized_pca", "strong_rrqr"]
@@ -70,8 +70,8 @@ def randomized_pca(
     """
     A = _read(A, "A")
     d = A.shape[1]
-    k = _count(k, "k", 1)
-    p, q = _count(p, "p", 0), _count(q, "q", 0)
+    k = number(k, "k", 1, whole=True)
+    p, q = number(p, "p", 0, whole=True), number(q, "q", 0, whole=True)
     if k > d:
         raise ValueError(f"k must be at most the {d} columns of A, got {k}")
     rng = check_random_state(random_state)
@@ -165,12 +165,11 @@ def column_subset(
     """
     if method not in _METHODS:
         raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
-    if not epsilon > 0:
-        raise ValueError(f"epsilon must be positive, got {epsilon}")
+    positive(epsilon, "epsilon")
     check_structure(Y, "Y")
     Y = check_array(Y, accept_sparse=["csr", "csc"], dtype=np.float64, input_name="Y")
     Y = canonical(Y) if sparse.issparse(Y) else Y
-    k = _count(k, "k", 1)
+    k = number(k, "k", 1, whole=True)
     filled = np.ravel(abs(Y).sum(axis=0)) > 0
     if k > filled.sum():
         raise ValueError(f"k must be at most the {filled.sum()} columns of Y not all 0, got {k}")
@@ -279,7 +278,7 @@ def strong_rrqr(A: np.ndarray, k: int, f: float = 2.0) -> tuple[np.ndarray, np.n
         The permutation: A[:, order] = Q R.
     """
     A = check_array(A, dtype=np.float64, input_name="A")
-    k = _count(k, "k", 1)
+    k = number(k, "k", 1, whole=True)
     if k > min(A.shape):
         raise ValueError(f"k must be at most {min(A.shape)} for A of shape {A.shape}, got {k}")
     if not f >= 1:
@@ -363,11 +362,3 @@ def _gram(A: Any, center: bool, dtype: Any, n_jobs: int | None):
 
 def _orthonormal(Q: np.ndarray) -> np.ndarray:
     return qr(Q, mode="economic", overwrite_a=True, check_finite=False)[0]
-
-
-def _count(value: Any, name: str, least: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-    return int(value)

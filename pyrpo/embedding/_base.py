@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyrpo._inputs import canonical, check_structure, check_weight
 from pyrpo._keeping import SavesArrays
+from pyrpo._options import label_count
 from pyrpo._products import product
 
 FLOATS = [np.float64, np.float32]
@@ -131,7 +131,7 @@ class Embedding(SavesArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def _width(self, n_labels: int) -> int:
         """Check k, the number of codes."""
-        return check_k(self.k, n_labels, "labels")
+        return label_count(self.k, n_labels)
 
 
 class LinearEmbedding(Embedding):
@@ -155,24 +155,6 @@ def read_X(X: Any) -> Any:
     check_structure(X, "X")
     X = check_array(X, accept_sparse="csr", dtype=FLOATS, input_name="X")
     return canonical(sparse.csr_array(X)) if sparse.issparse(X) else X
-
-
-def check_k(k: Any, most: int, what: str) -> int:
-    """Return k, a number from 1 to `most`."""
-    if not isinstance(k, Integral) or isinstance(k, bool):
-        raise TypeError(f"k must be an int, got {k!r}")
-    if not 1 <= k <= most:
-        raise ValueError(f"k must be between 1 and the {most} {what}, got {k}")
-    return int(k)
-
-
-def check_count(value: Any, name: str) -> int:
-    """Return a whole number that is not negative."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an int, got {value!r}")
-    if value < 0:
-        raise ValueError(f"{name} must not be negative, got {value}")
-    return int(value)
 
 
 def weighted_mean(Y: Any, weight: np.ndarray | None) -> np.ndarray:

@@ -16,6 +16,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils import check_random_state
 
 from pyrpo._docs import store
+from pyrpo._options import number
 from pyrpo._products import product
 from pyrpo.embedding._base import Embedding
 from pyrpo.embedding._compressed_sensing import chunks
@@ -72,7 +73,7 @@ class CompressedLabeling(Embedding):
         store(self, locals())
 
     def _fit(self, X, Y, weight):
-        k = self._width(max(Y.shape[1], 1 << 20))
+        k = number(self.k, "k", 1, max(Y.shape[1], 1 << 20), whole=True)
         rng = check_random_state(self.random_state)
         projection = GaussianProjection(k, random_state=rng.randint(2**31 - 1)).fit(Y)
         self.components_ = projection.components_.astype(Y.dtype)

@@ -9,7 +9,7 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
 from pyrpo._docs import store
-from pyrpo.embedding._base import check_k
+from pyrpo._options import label_count, positive
 from pyrpo.embedding._selection import LabelSelection, refuse_beyond, scale_rows
 from pyrpo.linalg import column_subset
 
@@ -102,11 +102,11 @@ class KernelMLCSSP(LabelSelection):
         store(self, locals())
 
     def _fit(self, X, Y, weight):
-        k = check_k(self.k, Y.shape[1], "labels")
+        k = label_count(self.k, Y.shape[1])
         if self.kernel not in _KERNELS:
             raise ValueError(f"kernel must be one of {list(_KERNELS)}, got {self.kernel!r}")
-        if self.gamma is not None and not self.gamma > 0:
-            raise ValueError(f"gamma must be positive, got {self.gamma}")
+        if self.gamma is not None:
+            positive(self.gamma, "gamma")
         refuse_beyond(self.memory_limit, Y.shape[1], 4, "KernelMLCSSP")
         K = self._kernel_matrix(scale_rows(Y.astype(np.float64), weight))
         values, vectors = linalg.eigh(K)

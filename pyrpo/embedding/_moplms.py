@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from pyrpo._docs import store
-from pyrpo.embedding._base import check_k
+from pyrpo._options import label_count
 from pyrpo.embedding._selection import LabelSelection, refuse_beyond, scale_rows
 
 _BISECTIONS = 30
@@ -56,7 +56,7 @@ class MOPLMS(LabelSelection):
         store(self, locals())
 
     def _fit(self, X, Y, weight):
-        k = check_k(self.k, Y.shape[1], "labels")
+        k = label_count(self.k, Y.shape[1])
         if self.l1 < 0:
             raise ValueError(f"l1 must not be negative, got {self.l1}")
         refuse_beyond(self.memory_limit, Y.shape[1], 5, "MOPLMS")

@@ -12,10 +12,10 @@ from sklearn.utils import check_random_state
 
 from pyrpo._docs import store
 from pyrpo._least_squares import LeastSquares, weigh
+from pyrpo._options import number
 from pyrpo._products import t_product
 from pyrpo.embedding._base import (
     LinearEmbedding,
-    check_count,
     shifted_product,
     weighted_mean,
 )
@@ -108,7 +108,7 @@ class Rembrandt(LinearEmbedding):
 
     def _fit(self, X, Y, weight):
         k = self._width(Y.shape[1])
-        p, q = check_count(self.p, "p"), check_count(self.q, "q")
+        p, q = number(self.p, "p", 0, whole=True), number(self.q, "q", 0, whole=True)
         self.mean_ = weighted_mean(Y, weight) if self.center else None
         Y = Y.astype(X.dtype, copy=False)
         predict = self._predictor(X, weight)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from pyrpo._native_scores import scores_topk
+from pyrpo._options import number
 from pyrpo.metrics._read import (
     check_choice,
     entry_rows,
@@ -108,11 +108,8 @@ class _Best:
 def _read(
     Y: Any, scores: Any, k: Any, propensity: Any, sample_weight: Any, n_jobs: int | None
 ) -> _Best:
-    if not isinstance(k, Integral) or isinstance(k, bool):
-        raise TypeError(f"k must be an int, got {k!r}")
-    if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
-    Y, k = read_labels(Y), int(k)
+    k = number(k, "k", 1, whole=True)
+    Y = read_labels(Y)
     worth = None if propensity is None else 1.0 / _check_propensity(propensity, Y.shape[1])
     weight = read_weight(sample_weight, Y.shape[0])
     if isinstance(scores, tuple):

@@ -355,3 +355,49 @@ def test_numbers_whose_squares_are_none(cls):
     ):
         with pytest.raises(ValueError, match=found):
             cls().fit(X, X, sample_weight=weight)
+
+
+# ---- Label spaces: no estimator of trees ----
+
+LABEL_SPACE = {
+    "k": [
+        lambda X, Y, v: pyrpo.embedding.Rembrandt(v).fit(X, Y),
+        lambda X, Y, v: pyrpo.embedding.CompressedLabeling(v).fit(Y),
+        lambda X, Y, v: pyrpo.linalg.randomized_pca(Y, v),
+        lambda X, Y, v: pyrpo.linalg.column_subset(Y, v),
+        lambda X, Y, v: pyrpo.metrics.precision_at_k(Y, Y, v),
+        lambda X, Y, v: (
+            pyrpo.LabelEmbeddingClassifier(pyrpo.embedding.PLST(2)).fit(X, Y).predict_topk(X, v)
+        ),
+    ],
+    "p": [lambda X, Y, v: pyrpo.embedding.Rembrandt(2, p=v).fit(X, Y)],
+    "q": [lambda X, Y, v: pyrpo.linalg.randomized_pca(Y, 2, q=v)],
+    "ridge": [lambda X, Y, v: pyrpo.embedding.Rembrandt(2, ridge=v).fit(X, Y)],
+    "epsilon": [lambda X, Y, v: pyrpo.linalg.column_subset(Y, 2, epsilon=v)],
+    "gamma": [
+        lambda X, Y, v: pyrpo.embedding.KernelMLCSSP(2, gamma=v).fit(Y),
+        lambda X, Y, v: pyrpo.feature_map.RandomFourierFeatures(5, gamma=v).fit(X),
+    ],
+    "n_components": [lambda X, Y, v: pyrpo.feature_map.RandomFourierFeatures(v).fit(X)],
+}
+
+
+@pytest.mark.parametrize("name", LABEL_SPACE)
+def test_numbers_of_label_spaces(name):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 4)), (rng.random((30, 5)) < 0.4).astype(float)
+    for call in LABEL_SPACE[name]:
+        for value in ([1], True, {}):
+            with pytest.raises(TypeError, match=rf"^{name} must be"):
+                call(X, Y, value)
+        with pytest.raises(ValueError, match=rf"^{name} must be .*-1"):
+            call(X, Y, -1)
+
+
+@pytest.mark.parametrize("cls", CLASSIFIERS)
+@pytest.mark.parametrize("value", [5, [1.0], True])
+def test_class_weights_of_other_types(cls, value):
+    if "class_weight" not in cls().get_params():
+        pytest.skip("has none")
+    with pytest.raises(TypeError, match="class_weight of 1-D classes must be"):
+        cls(class_weight=value).fit(np.eye(6), [0, 1, 2, 0, 1, 2])

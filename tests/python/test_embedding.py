@@ -434,8 +434,8 @@ def test_bad_input(model):
 def test_parameters_are_checked():
     X, Y = problem()
     for model, message in [
-        (Rembrandt(2, p=-1), "p must not be negative"),
-        (Rembrandt(2, q=-1), "q must not be negative"),
+        (Rembrandt(2, p=-1), "p must be at least 0"),
+        (Rembrandt(2, q=-1), "q must be at least 0"),
         (Rembrandt(2, ridge=-1.0), "ridge must be"),
         (Rembrandt(2, solver="lu"), "solver must be"),
         (KernelMLCSSP(2, kernel="cubic"), "kernel must be"),

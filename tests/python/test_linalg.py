@@ -279,8 +279,8 @@ def test_duplicates_share_the_interpolation(rng):
     ("arguments", "error", "words"),
     [
         ({"k": 0}, ValueError, "k must be at least 1, got 0"),
-        ({"k": 2.0}, TypeError, "k must be an integer, got 2.0"),
-        ({"k": True}, TypeError, "k must be an integer, got True"),
+        ({"k": 2.0}, TypeError, "k must be an int, got 2.0"),
+        ({"k": True}, TypeError, "k must be an int, got True"),
         ({"k": 5}, ValueError, "k must be at most the 4 columns of Y not all 0, got 5"),
         ({"k": 2, "method": "best"}, ValueError, "method must be one of adaptive, .* got 'best'"),
         ({"k": 2, "epsilon": 0}, ValueError, "epsilon must be positive, got 0"),
