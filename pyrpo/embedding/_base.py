@@ -122,7 +122,8 @@ class Embedding(SavesArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def _read_Y(self, Y: Any, *, reset: bool) -> Any:
         check_structure(Y, "Y")
-        Y = validate_data(self, Y, reset=reset, accept_sparse="csr", dtype=FLOATS)
+        given, Y = Y, check_array(Y, accept_sparse="csr", dtype=FLOATS, input_name="Y")
+        validate_data(self, given, reset=reset, skip_check_array=True)
         return canonical(sparse.csr_array(Y)) if sparse.issparse(Y) else Y
 
     @property

@@ -450,6 +450,11 @@ def test_parameters_are_checked():
             model.fit(X, Y)
     with pytest.raises(TypeError, match="q must be an int"):
         Rembrandt(2, q=0.5).fit(X, Y)
+    holes = Y.toarray() if sparse.issparse(Y) else Y.copy()
+    holes[0, 0] = np.nan
+    for call in (lambda: Rembrandt(2).fit(X, holes), lambda: PLST(2).fit(Y).transform(holes)):
+        with pytest.raises(ValueError, match="Input Y contains NaN"):
+            call()
     for model in (Rembrandt(2), CPLST(2)):
         with pytest.raises(ValueError, match="needs X and Y"):
             model.fit(Y)
