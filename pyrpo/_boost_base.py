@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -86,13 +87,17 @@ class BaseBoosting(Fitted):
         X, data = self._hold_out(X, data, stopping, eval_set)
         make = self._maker(X, options)
         refit = stopping and switch(self.refit, "refit") and eval_set is None and not again
-        budget = None if self.max_time is None else self.max_time / (2 if refit else 1)
+        began, budget = perf_counter(), self.max_time
+        if budget is not None and refit:
+            budget /= 2
         run = Run(self, make, data, projection, stopping, budget)
         with self._bar(self.n_estimators, "round") as told:
             run.go(earlier, told)
             run.finish()
             if refit:
                 run.boosts.clear()  # their scores are as large as the next ones'
+                if budget is not None:
+                    budget = self.max_time - (perf_counter() - began)
                 whole = Run(self, make, data.hold([]), projection, False, budget)
                 whole.limits = [min(self.n_estimators, data.scaled_up(r)) for r in run.best]
                 whole.go({}, told)

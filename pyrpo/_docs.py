@@ -178,8 +178,8 @@ BOOSTING: dict[str, tuple[str, str]] = {
     "refit": (
         "bool",
         "After early stopping on rows held out, boost again on all rows, with as many more rounds\n"
-        "as there are more rows, at most `n_estimators` (in the second half of `max_time`). Not\n"
-        "with `eval_set` or `warm_start`.",
+        "as there are more rows, a quarter at most, and at most `n_estimators`. Early stopping\n"
+        "has half of `max_time`, this what is left. Not with `eval_set` or `warm_start`.",
     ),
     "scoring": (
         '"loss", "lrap" or callable',

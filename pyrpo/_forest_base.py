@@ -32,7 +32,15 @@ SINGLE = {
 }
 
 # What forests to be joined must have in common.
-_SAME = ("n_features_in_", "feature_names_in_", "_indicator", "n_outputs_", "classes_", "_y_ndim")
+_SAME = (
+    "n_features_in_",
+    "feature_names_in_",
+    "_indicator",
+    "n_outputs_",
+    "classes_",
+    "_y_ndim",
+    "threshold_",
+)
 
 
 class Estimators(Sequence):
@@ -352,16 +360,16 @@ class ForestClassifier(TreesClassifier, BaseForest):
         self.oob_score_ = metric(Y, self._decide(p[seen]))
 
 
-def check_joinable(forests: Any) -> None:
-    """Refuse what is no forest, not fitted, or fitted to other data than the first."""
-    if isinstance(forests, BaseForest) or not isinstance(forests, Sequence) or len(forests) == 0:
-        raise ValueError(f"forests must be a sequence of at least one forest, got {forests!r}")
-    kind = ForestClassifier if isinstance(forests[0], ForestClassifier) else ForestRegressor
+def check_joinable(forests: list[Any]) -> None:
+    """Refuse what is no forest, not fitted, or known to be fitted to other data than the first."""
+    if not forests:
+        raise ValueError("forests is empty, it must hold at least one forest")
+    kinds = [k for k in (ForestClassifier, ForestRegressor) if isinstance(forests[0], k)]
     for i, forest in enumerate(forests):
-        if not isinstance(forest, kind):
+        if not kinds or not isinstance(forest, kinds[0]):
+            like = f", a {type(forests[0]).__name__} as forests[0]" if kinds else ""
             raise TypeError(
-                f"forests[{i}] must be a fitted "
-                f"{'classifier' if kind is ForestClassifier else 'regressor'} of pyrpo.forest, "
+                f"forests[{i}] must be a fitted forest{like} or of its kind, "
                 f"got {type(forest).__name__}"
             )
         forest._read_single("join_forests")
@@ -369,9 +377,14 @@ def check_joinable(forests: Any) -> None:
             own, first = (getattr(f, name, None) for f in (forest, forests[0]))
             if not np.array_equal(own, first):
                 raise ValueError(
-                    f"forests[{i}] was fitted to other data than forests[0]: {name.strip('_')} is "
+                    f"forests[{i}] and forests[0] cannot be joined: {name.strip('_')} is "
                     f"{own!r} and {first!r}"
                 )
+        if forest._weighs_samples() != forests[0]._weighs_samples():
+            raise ValueError(
+                f"forests[{i}] and forests[0] cannot be joined: class_weight is "
+                f"{forest.class_weight!r} and {forests[0].class_weight!r}"
+            )
 
 
 def best_f1_threshold(p: np.ndarray, Y: Any) -> float:

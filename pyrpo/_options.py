@@ -24,11 +24,11 @@ def number(value: Any, name: str, low: float, high: float = np.inf, *, whole: bo
 
 
 def positive(value: Any, name: str) -> float:
-    """A number above 0."""
+    """A finite number above 0."""
     if not _is(Real, value):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    if not value > 0:
-        raise ValueError(f"{name} must be positive, got {value}")
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} must be positive and finite, got {value}")
     return float(value)
 
 

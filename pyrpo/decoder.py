@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from pyrpo._docs import store
 from pyrpo._inputs import canonical, check_structure, check_weight
 from pyrpo._native_scores import scores_topk
-from pyrpo._options import label_count
+from pyrpo._options import label_count, number
 
 __all__ = ["LogisticDecoder"]
 
@@ -122,8 +122,7 @@ class LogisticDecoder(BaseEstimator):
     def _check_parameters(self) -> None:
         if self.loss not in ("softmax", "logistic"):
             raise ValueError(f"loss must be 'softmax' or 'logistic', got {self.loss!r}")
-        if not self.l2 >= 0:
-            raise ValueError(f"l2 must not be negative, got {self.l2}")
+        number(self.l2, "l2", 0.0, 1e300)
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(
                 f"validation_fraction must be at least 0 and below 1, "

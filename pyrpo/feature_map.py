@@ -52,18 +52,20 @@ class RandomFourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         -------
         self
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
         number(self.n_components, "n_components", 1, whole=True)
         if self.kernel not in ("gaussian", "laplacian"):
             raise ValueError(f"kernel must be 'gaussian' or 'laplacian', got {self.kernel!r}")
+        if not isinstance(self.gamma, str):
+            positive(self.gamma, "gamma")
+        elif self.gamma != "scale":
+            raise ValueError(f"gamma must be a positive number or 'scale', got {self.gamma!r}")
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
         gaussian, shape = self.kernel == "gaussian", (X.shape[1], int(self.n_components))
         if isinstance(self.gamma, str):
-            if self.gamma != "scale":
-                raise ValueError(f"gamma must be a positive number or 'scale', got {self.gamma!r}")
             spread = float((X.var(axis=0) if gaussian else X.std(axis=0)).sum())
             self.gamma_ = 1.0 / spread if spread > 0 else 1.0
         else:
-            self.gamma_ = positive(self.gamma, "gamma")
+            self.gamma_ = float(self.gamma)
         rng = check_random_state(self.random_state)
         if gaussian:
             frequencies = np.sqrt(2 * self.gamma_) * rng.standard_normal(shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
@@ -233,7 +233,7 @@ class ExtraTreesRegressor(ForestRegressor):
         store(self, locals())
 
 
-def join_forests(forests: Sequence[BaseForest]) -> Any:
+def join_forests(forests: Iterable[BaseForest]) -> Any:
     """One forest of the trees of several, fitted to the same data.
 
     Random forests beside extra-trees are often better than either alone with as many trees; forests
@@ -241,16 +241,21 @@ def join_forests(forests: Sequence[BaseForest]) -> Any:
 
     Parameters
     ----------
-    forests : sequence of fitted forests
-        All classifiers or all regressors, `strategy="joint"`, fitted to the same X and y. Their
-        leaves must hold the same rows: those of bootstrap samples, or all (``leaf_rows="all"``);
-        extra-trees without a bootstrap go with either.
+    forests : iterable of fitted forests
+        All classifiers or all regressors, `strategy="joint"`, fitted to the same X, y (in the same
+        form, dense or sparse) and weights; which only a y that leaves hold can be compared for.
+        Their leaves must hold the same rows: those of bootstrap samples, or all
+        (``leaf_rows="all"``); extra-trees without a bootstrap go with either. Forests of the same
+        seed are the same trees.
 
     Returns
     -------
     forest : fitted estimator of the class of the first
-        With its parameters, but the `n_estimators` of all. What is known of the growth of one of
-        them or out of bag (`tuning_`, `oob_score_`, ...) is left out.
+        With its parameters, but the `n_estimators` of all and without `oob_score`; the
+        parameters say nothing of the trees of the others. What is known of the growth of one
+        of them or out of bag (`tuning_`, `oob_score_`, ...) is left out. Where the leaves of one
+        are a table of values, those of all are: larger for trees grown to the end, and `weights`
+        needs `X_fit`.
 
     Examples
     --------
@@ -262,11 +267,14 @@ def join_forests(forests: Sequence[BaseForest]) -> Any:
     >>> len(join_forests([a, b]).estimators_)
     100
     """
+    forests = list(forests)
     check_joinable(forests)
     joined = copy(forests[0])
     for name in ("tuning_", "convergence_", "oob_score_", "oob_prediction_",
                  "oob_decision_function_", "_tree"):  # fmt: skip
         joined.__dict__.pop(name, None)
     joined._model = join([forest._model for forest in forests])
-    joined.n_estimators = joined._model.n_trees
+    joined.n_estimators, joined.oob_score = joined._model.n_trees, False
+    if isinstance(getattr(joined, "threshold", None), str):  # found out of bag, by one of them
+        joined.threshold = joined.threshold_
     return joined

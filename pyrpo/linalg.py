@@ -281,8 +281,7 @@ def strong_rrqr(A: np.ndarray, k: int, f: float = 2.0) -> tuple[np.ndarray, np.n
     k = number(k, "k", 1, whole=True)
     if k > min(A.shape):
         raise ValueError(f"k must be at most {min(A.shape)} for A of shape {A.shape}, got {k}")
-    if not f >= 1:
-        raise ValueError(f"f must be at least 1, got {f}")
+    number(f, "f", 1.0)
     R, order = qr(A, mode="r", pivoting=True)
     R = R[: min(A.shape)]
     diagonal = np.abs(np.diag(R))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -47,14 +48,16 @@ class Embedding(SavesArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             if self._needs_X:
                 raise ValueError(f"{type(self).__name__}.fit needs X and Y, got one of them only")
             X, Y = None, X
-        Y = self._read_Y(Y, reset=True)
+        fitted = copy(self)  # a call that fails leaves the embedding as it was
+        Y = fitted._read_Y(Y, reset=True)
         if X is not None:
             X = read_X(X)
             check_consistent_length(X, Y)
         if not self._needs_X:
             X = None
         weight = check_weight(sample_weight, Y.shape[0], 1)
-        self._fit(X, Y, None if weight is None else weight.ravel())
+        fitted._fit(X, Y, None if weight is None else weight.ravel())
+        self.__dict__ = fitted.__dict__
         return self
 
     def fit_transform(self, X, Y=None, *, sample_weight=None):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyrpo._docs import store
+from pyrpo._options import number
 from pyrpo._products import product
 from pyrpo.embedding._base import Embedding, weighted_mean
 from pyrpo.projection import GaussianProjection
@@ -52,9 +53,7 @@ class CompressedSensing(Embedding):
     def _cardinality(self, Y, weight) -> int:
         if self.cardinality is None:
             return max(1, round(float(weighted_mean(Y, weight).sum())))
-        if self.cardinality < 1:
-            raise ValueError(f"cardinality must be at least 1, got {self.cardinality}")
-        return int(self.cardinality)
+        return number(self.cardinality, "cardinality", 1, whole=True)
 
     def _encode(self, Y):
         return product(Y, np.ascontiguousarray(self.components_.T, dtype=Y.dtype))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from pyrpo._docs import store
-from pyrpo._options import label_count
+from pyrpo._options import label_count, number
 from pyrpo.embedding._selection import LabelSelection, refuse_beyond, scale_rows
 
 _BISECTIONS = 30
@@ -57,8 +57,7 @@ class MOPLMS(LabelSelection):
 
     def _fit(self, X, Y, weight):
         k = label_count(self.k, Y.shape[1])
-        if self.l1 < 0:
-            raise ValueError(f"l1 must not be negative, got {self.l1}")
+        number(self.l1, "l1", 0.0, 1e300)
         refuse_beyond(self.memory_limit, Y.shape[1], 5, "MOPLMS")
         Y = scale_rows(Y.astype(np.float64), weight)
         gram = (Y.T @ Y).toarray() if sparse.issparse(Y) else Y.T @ Y

@@ -378,6 +378,10 @@ LABEL_SPACE = {
         lambda X, Y, v: pyrpo.embedding.KernelMLCSSP(2, gamma=v).fit(Y),
         lambda X, Y, v: pyrpo.feature_map.RandomFourierFeatures(5, gamma=v).fit(X),
     ],
+    "l1": [lambda X, Y, v: pyrpo.embedding.MOPLMS(2, l1=v).fit(Y)],
+    "l2": [lambda X, Y, v: LogisticDecoder(l2=v).fit(X, Y)],
+    "f": [lambda X, Y, v: pyrpo.linalg.strong_rrqr(Y, 2, f=v)],
+    "cardinality": [lambda X, Y, v: pyrpo.embedding.CompressedSensing(2, cardinality=v).fit(Y)],
     "n_components": [lambda X, Y, v: pyrpo.feature_map.RandomFourierFeatures(v).fit(X)],
 }
 
@@ -388,10 +392,25 @@ def test_numbers_of_label_spaces(name):
     X, Y = rng.normal(size=(30, 4)), (rng.random((30, 5)) < 0.4).astype(float)
     for call in LABEL_SPACE[name]:
         for value in ([1], True, {}):
-            with pytest.raises(TypeError, match=rf"^{name} must be"):
+            with pytest.raises(TypeError, match=rf"^{name} .*must be"):
                 call(X, Y, value)
-        with pytest.raises(ValueError, match=rf"^{name} must be .*-1"):
+        with pytest.raises(ValueError, match=rf"^{name} .*must be .*-1"):
             call(X, Y, -1)
+        with pytest.raises((TypeError, ValueError), match=rf"^{name} .*must be .*nan"):
+            call(X, Y, np.nan)
+
+
+def test_failed_fits_of_label_spaces_change_nothing():
+    _, Y = data()
+    for model, wrong in (
+        (pyrpo.embedding.PLST(2).fit(Y), {"k": 99}),
+        (pyrpo.embedding.MLCSSP(2).fit(Y), {"method": "none"}),
+        (pyrpo.feature_map.RandomFourierFeatures(5).fit(Y), {"gamma": -1.0}),
+    ):
+        codes = model.transform(Y)
+        with pytest.raises(ValueError, match="must be"):
+            model.set_params(**wrong).fit(np.hstack([Y, Y]))
+        np.testing.assert_array_equal(model.transform(Y), codes)
 
 
 @pytest.mark.parametrize("cls", CLASSIFIERS)

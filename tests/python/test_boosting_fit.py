@@ -281,6 +281,9 @@ def test_all_rows_get_rounds_in_proportion(cls, weightless):
     assert model.n_estimators_ == -(-held.n_estimators_ * rows // (rows - rows // 5))
     plain = make(cls, model.n_estimators_).fit(X, Y, weight)
     np.testing.assert_array_equal(scores(model, X), scores(plain, X))
+    half = make(cls, 300, refit=False, validation_fraction=0.5, **options).fit(X, Y)
+    model = make(cls, 300, validation_fraction=0.5, **options).fit(X, Y)
+    assert model.n_estimators_ == -(-half.n_estimators_ * 5 // 4)  # no more was tried
     few = held.n_estimators_ + 1
     assert make(cls, few, **options).fit(X, Y, weight).n_estimators_ <= few
 

@@ -442,7 +442,7 @@ def test_parameters_are_checked():
         (KernelMLCSSP(2, gamma=0.0), "gamma must be"),
         (KernelMLCSSP(2, memory_limit=100), "memory_limit"),
         (MOPLMS(2, memory_limit=100), "memory_limit"),
-        (MOPLMS(2, l1=-1.0), "l1 must not be negative"),
+        (MOPLMS(2, l1=-1.0), "l1 must be between"),
         (MLCSSP(2, method="best"), "method must be"),
         (CompressedSensing(2, cardinality=0), "cardinality must be"),
     ]:

@@ -76,20 +76,29 @@ def test_regressors_and_what_is_left_out(tmp_path):
     assert (a.n_estimators, a.oob_score_) == kept[1:]
     joined.save(tmp_path / "joined.rpo")
     np.testing.assert_array_equal(pyrpo.load(tmp_path / "joined.rpo").predict(X), joined.predict(X))
-    more = joined.set_params(n_estimators=63, warm_start=True, oob_score=False).fit(X, Y)
+    more = joined.set_params(n_estimators=63, warm_start=True).fit(X, Y)
     assert len(more.estimators_) == 63
+
+
+def test_found_thresholds_stay():
+    X, Y = problem(0, "dense")
+    forest = pyrpo.RandomForestClassifier(30, threshold="oob", leaf_rows="all", random_state=0)
+    forest.fit(X, Y)
+    beside = pyrpo.ExtraTreesClassifier(30, threshold=forest.threshold_).fit(X, Y)
+    joined = join_forests([forest, beside])
+    assert joined.threshold == joined.threshold_ == forest.threshold_
+    assert joined.set_params(n_estimators=70, warm_start=True).fit(X, Y)._model.n_trees == 70
 
 
 def test_other_forests_are_refused():
     X, Y = problem(0, "dense")
     forest = pyrpo.RandomForestClassifier(3, random_state=0).fit(X, Y)
     real = pyrpo.RandomForestRegressor(3, random_state=0).fit(X, Y)
-    for wrong in ([], None, forest, 5):
-        with pytest.raises((ValueError, TypeError), match="forests"):
-            join_forests(wrong)
+    with pytest.raises(ValueError, match="forests is empty"):
+        join_forests(iter([]))
     boosting = pyrpo.GradientBoostingClassifier(3).fit(X, Y)
     for other in (real, boosting, pyrpo.DecisionTreeClassifier().fit(X, Y), 3):
-        with pytest.raises(TypeError, match=r"forests\[1\] must be a fitted classifier"):
+        with pytest.raises(TypeError, match=r"forests\[1\] must be a fitted forest, a Ran"):
             join_forests([forest, other])
     with pytest.raises(TypeError, match=r"forests\[0\]"):
         join_forests([boosting])
@@ -104,6 +113,20 @@ def test_other_forests_are_refused():
     for match, data in cases.items():
         with pytest.raises(ValueError, match=match):
             join_forests([forest, pyrpo.RandomForestClassifier(3).fit(*data)])
+    other = pyrpo.RandomForestClassifier(3, threshold=0.3).fit(X, Y)
+    with pytest.raises(ValueError, match=r"threshold is 0\.3 and 0\.5"):
+        join_forests([forest, other])
+    by_class = X, np.arange(60) % 3
+    kinds = (None, "balanced_subsample")
+    parts = [pyrpo.RandomForestClassifier(3, class_weight=w).fit(*by_class) for w in kinds]
+    with pytest.raises(ValueError, match="class_weight is 'balanced_subsample' and None"):
+        join_forests(parts)
+    holes = Y.copy()
+    holes[0, 0] = np.nan
+    weights = (None, np.arange(60) + 1.0)
+    parts = [pyrpo.RandomForestRegressor(3, max_depth=2).fit(X, holes, w) for w in weights]
+    with pytest.raises(ValueError, match="same data"):
+        join_forests(parts)
     with pytest.raises(ValueError, match="leaf_rows"):
         join_forests([forest, pyrpo.RandomForestClassifier(3, leaf_rows="all").fit(X, Y)])
     single = pyrpo.RandomForestClassifier(3, strategy="single_target").fit(X, Y)

@@ -134,7 +134,7 @@ def test_bad_parameters_of_decoders():
     Y = np.eye(8)[y]
     for options, message in [
         ({"loss": "hinge"}, "loss must be"),
-        ({"l2": -1.0}, "l2 must not be negative"),
+        ({"l2": -1.0}, "l2 must be between"),
         ({"validation_fraction": 1.0}, "validation_fraction must be"),
         ({"patience": 0}, "patience must be at least 1"),
     ]:

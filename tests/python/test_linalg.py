@@ -283,7 +283,7 @@ def test_duplicates_share_the_interpolation(rng):
         ({"k": True}, TypeError, "k must be an int, got True"),
         ({"k": 5}, ValueError, "k must be at most the 4 columns of Y not all 0, got 5"),
         ({"k": 2, "method": "best"}, ValueError, "method must be one of adaptive, .* got 'best'"),
-        ({"k": 2, "epsilon": 0}, ValueError, "epsilon must be positive, got 0"),
+        ({"k": 2, "epsilon": 0}, ValueError, "epsilon must be positive and finite, got 0"),
         ({"k": 2, "q": -1}, ValueError, "q must be at least 0, got -1"),
         ({"k": 2, "p": -1}, ValueError, "p must be at least 0, got -1"),
     ],
@@ -381,7 +381,7 @@ def test_strong_rrqr_of_deficient_matrices(rng):
 def test_strong_rrqr_refuses():
     with pytest.raises(ValueError, match=r"k must be at most 2 for A of shape \(2, 5\), got 3"):
         strong_rrqr(np.ones((2, 5)), 3)
-    with pytest.raises(ValueError, match=r"f must be at least 1, got 0\.5"):
+    with pytest.raises(ValueError, match=r"f must be at least 1\.0, got 0\.5"):
         strong_rrqr(np.ones((2, 5)), 1, 0.5)
 
 
