@@ -6,10 +6,13 @@
 
 The plain forest: 100 trees on the original outputs, k = sqrt(p), fully grown, leaves of the
 bootstrap sample. Its CPU time, fit and prediction of the test rows on one thread, is the limit for
-all others, whose number of trees is what fits into it. On each random split, of the papers' sizes,
-settings are compared on random fifths of the training part. The best is then grown on the whole of
-it and scored on the test part, beside the plain forest; where it turns out to take longer, with
-fewer trees. Results are kept after each split: run again to go on.
+all others, whose number of trees is what fits into it; also of two forests side by side, half the
+trees of each, their predictions averaged. On each random split, of the papers' sizes, settings are
+compared on random fifths of the training part, by one standard error: the plain forest beside plain
+extra-trees stands until another is better by more than the error of the difference. The best is
+then grown on the whole part and scored on the test part, beside the plain forest; where it turns
+out to take longer, with fewer trees.
+Results are kept after each split: run again to go on.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from scipy import sparse
 from sklearn.model_selection import ShuffleSplit
 
 import pyrpo
+from pyrpo._native_scores import scores_precision
 from pyrpo.datasets import load_mulan, load_vw
 from pyrpo.metrics import label_ranking_average_precision, macro_r2
 
@@ -50,7 +54,7 @@ class Set:
 
 SETS = [
     Set("delicious", 12920, 2, 2, paper=(0.384, 0.360)),
-    Set("bibtex", 4880, 3, 2, paper=(0.566, 0.584)),
+    Set("bibtex", 4880, 4, 2, paper=(0.566, 0.584)),
     Set("scene", 1211, 5, 4, paper=(0.875, 0.878)),
     Set("yeast", 1500, 5, 4, paper=(0.759, 0.757)),
     Set("emotions", 391, paper=(0.810, 0.810)),
@@ -67,34 +71,38 @@ SETS = [
 # ---- settings -----------------------------------------------------------------------------------
 
 PLAIN: dict = {"kind": "forest"}
+EXTRA: dict = {"kind": "extra"}
+Parts = list[tuple[dict, int]]  # settings side by side, and the trees of each
 
 
 def grid(data: Set, is_sparse: bool, quick: bool) -> list[dict]:
-    """Settings to compare; `k` counts in sqrt(p), `m` in ln d."""
-    full = {"kind": "forest", "leaf_rows": "all"}
-    extra = {"kind": "extra"}
+    """Settings to compare, plain ones first; `k` counts in sqrt(p), `m` in ln d."""
+    full = PLAIN | {"leaf_rows": "all"}
     found = [full | {"k": k, "max_samples": s} for k in (1, 2, 4) for s in (1.0, 0.5)]
     found += [full | {"k": k, "min_samples_leaf": 2} for k in (1, 2)]
-    found += [extra | {"k": k, "min_samples_leaf": leaf} for k in (1, 2, 4) for leaf in (1, 2, 3)]
+    found += [EXTRA | {"k": k} for k in (2, 4)]
+    found += [EXTRA | {"k": k, "min_samples_leaf": leaf} for k in (1, 2, 4) for leaf in (2, 3)]
     if data.classes:
-        found = [full | {"k": k} for k in (0.5, 1, 2)] + [extra | {"k": k} for k in (0.5, 1, 2)]
+        found = [s | {"k": k} for s in (full, EXTRA) for k in (0.5, 1, 2)]
+        found.remove(EXTRA | {"k": 1})
         gaussian = {"projection": "gaussian", "m": 1}
-        found += [s | gaussian | {"k": k} for s in (PLAIN, extra) for k in (0.5, 1)]
-        return [PLAIN, *found, full | {"max_samples": 0.7}]
+        found += [s | gaussian | {"k": k} for s in (PLAIN, EXTRA) for k in (0.5, 1)]
+        return [PLAIN, EXTRA, *found, full | {"max_samples": 0.7}]
     if is_sparse:
         found += [full | {"draw_non_constant": True, "max_samples": s} for s in (1.0, 0.5)]
-        found += [extra | {"draw_non_constant": True, "min_samples_leaf": 2}]
+        found += [EXTRA | {"draw_non_constant": True, "min_samples_leaf": 2}]
     if not quick:
         found += [full | {"min_samples_leaf": 3}, PLAIN | {"min_samples_leaf": 2}]
-        found += [extra | {"bootstrap": True, "leaf_rows": "all", "k": k} for k in (1, 2)]
-        found += [extra | {"projection": "gaussian", "m": 2, "k": 2, "min_samples_leaf": 2}]
+        found += [EXTRA | {"bootstrap": True, "leaf_rows": "all", "k": k} for k in (1, 2)]
+        found += [EXTRA | {"projection": "gaussian", "m": 2, "k": 2, "min_samples_leaf": 2}]
         gaussian = full | {"projection": "gaussian"}
         found += [gaussian | {"m": 1, "k": k} for k in (1, 2)]
         found += [gaussian | {"m": 2, "k": 2, "max_samples": s} for s in (1.0, 0.5)]
         found += [full | {"projection": "subsample", "m": 1, "k": k} for k in (1, 2)]
-    if data.targets is not None:  # outputs in units of their own: most often scaled
-        found = [c | {"output_scale": "std"} for c in found] + found[:6:2]
-    return [PLAIN, *found]
+    if data.targets is None:
+        return [PLAIN, EXTRA, *found]
+    scale = {"output_scale": "std"}  # outputs in units of their own: most often scaled
+    return [PLAIN, EXTRA | scale, *(c | scale for c in found), *found[:6:2]]
 
 
 def name_of(setting: dict) -> str:
@@ -113,6 +121,16 @@ def name_of(setting: dict) -> str:
     words += ["all rows in leaves"] if "leaf_rows" in s else []
     words += ["outputs scaled"] if "output_scale" in s else []
     return ", ".join(words)
+
+
+def label(parts: Parts) -> str:
+    """Forests side by side in the words of the page."""
+    return " + ".join(name_of(setting) for setting, _ in parts)
+
+
+def trees_of(found: dict) -> str:
+    """How many trees the winner has: "50", or "50 + 41" side by side."""
+    return " + ".join(str(t) for t in found["trees"])
 
 
 def estimator(data: Set, setting: dict, X, Y, trees: int, seed: int):
@@ -140,7 +158,8 @@ def read(data: Set, folder: Path):
         if not all(f.exists() for f in files):
             return None
         parts = [load_vw(f, n_features=128) for f in files]
-        return np.vstack([b.X.toarray() for b in parts]), np.concatenate([b.y for b in parts])
+        classes = np.unique(np.concatenate([b.y for b in parts]), return_inverse=True)[1]
+        return np.vstack([b.X.toarray() for b in parts]), classes
     files = sorted(folder.glob(f"{data.name}*.arff.gz"))
     if not files:
         return None
@@ -151,70 +170,114 @@ def read(data: Set, folder: Path):
     return X, (sparse.csr_array(Y) if data.targets is None else Y)
 
 
-def run(data, setting, trees, seed, train, X):
-    """CPU seconds of fit and prediction, and what is predicted for X."""
-    forest = estimator(data, setting, *train, trees, seed)
-    by_label = data.targets is None and not data.classes
-    start = process_time()
-    forest.fit(*train)
-    p = forest.predict_proba(X) if by_label else forest.predict(X)
-    return process_time() - start, p
+def run(data, parts, seed, train, X):
+    """CPU seconds of fit and prediction of forests side by side, and what they predict for X."""
+    took, total = 0.0, 0.0
+    for setting, trees in parts:
+        forest = estimator(data, setting, *train, trees, seed)
+        start = process_time()
+        forest.fit(*train)
+        p = forest.predict(X) if data.targets is not None else forest.predict_proba(X)
+        total = total + p if len(parts) > 1 else p
+        took += process_time() - start
+    return took, total / len(parts) if len(parts) > 1 else total
 
 
 def score(data, Y, p) -> float:
     """The number to raise."""
     if data.classes:
-        return float(np.mean(p == Y))
+        return float(np.mean(p.argmax(axis=1) == Y))
     if data.targets is None:
         return label_ranking_average_precision(Y, p, empty="drop")
     return macro_r2(Y, p)
 
 
+def score_rows(data, Y, p) -> np.ndarray:
+    """What each row adds to the score, NaN for nothing; of R², with the variance of all of Y."""
+    if data.classes:
+        return (p.argmax(axis=1) == Y).astype(float)
+    if data.targets is None:
+        return scores_precision(p, Y)
+    return np.mean(1 - (Y - p) ** 2 / np.var(Y, axis=0), axis=1)
+
+
 def measure_times(data, settings, train, test, quick) -> dict[str, int]:
-    """Trees of each setting in the plain forest's time; the least of some repeats counts."""
+    """Trees of each setting in the plain forest's time.
 
-    def least(setting, repeats):
-        return min(run(data, setting, PLAIN_TREES, 0, train, test[0])[0] for _ in range(repeats))
+    Both are timed in turns, as machines do other work at times; the least of some repeats counts.
+    """
 
-    repeats = 2 if quick or least(PLAIN, 2) > 0.3 else 5
-    repeats = 1 if quick and least(PLAIN, 1) > 0.3 else repeats
-    limit = least(PLAIN, 2 * repeats)
+    def seconds(setting) -> float:
+        return run(data, [(setting, PLAIN_TREES)], 0, train, test[0])[0]
+
+    long = min(seconds(PLAIN) for _ in range(2)) > 0.3
+    repeats = (1 if quick else 2) if long else (2 if quick else 5)
     trees = {}
     for setting in settings:
-        share = limit / least(setting, repeats)
-        trees[name_of(setting)] = int(min(MOST_TREES, max(1, 0.98 * PLAIN_TREES * share)))
+        plain, own = np.array([(seconds(PLAIN), seconds(setting)) for _ in range(repeats)]).min(0)
+        trees[name_of(setting)] = int(min(MOST_TREES, max(1, PLAIN_TREES * plain / own)))
     trees[name_of(PLAIN)] = PLAIN_TREES
     return trees
 
 
-def choose(data, settings, trees, split, train, fifths) -> dict[str, float]:
-    """Score of each setting on random fifths of the training part, their rows taken together."""
+def halves(*wholes: Parts) -> Parts:
+    """Forests side by side, each with its share of the trees it would have alone."""
+    return [(s, max(1, t // len(wholes))) for parts in wholes for s, t in parts]
+
+
+def choose(data, settings, trees, split, train, fifths) -> tuple[Parts, dict[str, float]]:
+    """The best forest on random fifths of the training part, by one standard error.
+
+    What stands at first is the plain forest beside plain extra-trees, half of each. Candidates are
+    the settings alone, and the best random forest beside the best extra-trees. One takes its place
+    that is better by more than the standard error of the difference; the one of the most more.
+    """
     X, Y = train
-    predicted, held = {name_of(s): [] for s in settings}, []
-    folds = ShuffleSplit(fifths, test_size=0.2, random_state=split)
-    for number, (grown, rest) in enumerate(folds.split(np.arange(Y.shape[0]))):
-        held.append(rest)
-        for setting in settings:
-            name = name_of(setting)
-            _, p = run(data, setting, trees[name], 1000 + number, (X[grown], Y[grown]), X[rest])
-            predicted[name].append(p)
-    Y = Y[np.concatenate(held)]
-    return {name: score(data, Y, np.concatenate(parts)) for name, parts in predicted.items()}
+    folds = list(ShuffleSplit(fifths, test_size=0.2, random_state=split).split(X))
+    held = np.concatenate([rest for _, rest in folds])
+
+    def by_row(parts: Parts) -> np.ndarray:
+        predicted = [
+            run(data, parts, 1000 + number, (X[grown], Y[grown]), X[rest])[1]
+            for number, (grown, rest) in enumerate(folds)
+        ]
+        return score_rows(data, Y[held], np.concatenate(predicted))
+
+    alone = [[(s, trees[name_of(s)])] for s in settings]
+    kinds = [[p for p in alone if p[0][0]["kind"] == kind] for kind in ("forest", "extra")]
+    plain = halves(*(parts[0] for parts in kinds))
+    found = {label(p): by_row(p) for p in [plain, *alone]}
+    both = halves(*(max(parts, key=lambda p: np.nanmean(found[label(p)])) for parts in kinds))
+    found[label(both)] = by_row(both)
+
+    def more(parts: Parts) -> float:
+        # The error of a mean over parts that share rows: Nadeau and Bengio (2003).
+        gain = found[label(parts)] - found[label(plain)]
+        rows = np.count_nonzero(~np.isnan(gain)) / fifths
+        error = np.nanstd(gain) * np.sqrt((1 / fifths + 1 / 4) / rows)
+        return np.nanmean(gain) - error
+
+    best = max([plain, *alone, both], key=more)
+    return best, {name: float(np.nanmean(v)) for name, v in found.items()}
 
 
-def compare(data, setting, trees, split, train, test) -> dict:
+def compare(data, parts: Parts, split, train, test) -> dict:
     """Plain forest and winner on the test part, the winner with trees enough for the time only."""
-    seconds, found = {"plain": np.inf, "best": np.inf}, {}
-    for attempt in range(12):
-        for which, options, t in (("plain", PLAIN, PLAIN_TREES), ("best", setting, trees)):
-            took, p = run(data, options, t, split, train, test[0])
-            seconds[which], found[which] = min(seconds[which], took), score(data, test[1], p)
-        if seconds["best"] > seconds["plain"] and trees > 1:
-            trees = max(1, int(0.99 * trees * seconds["plain"] / seconds["best"]))
-            seconds["best"] = np.inf
-        elif attempt >= 2:
-            break
-    return {"trees": trees, "seconds": seconds, "score": found}
+    plain = [(PLAIN, PLAIN_TREES)]
+    for _ in range(12):
+        seconds = {"plain": np.inf, "best": np.inf}
+        found = {}
+        for _ in range(3):
+            for which, p in (("plain", plain), ("best", parts)):
+                took, predicted = run(data, p, split, train, test[0])
+                seconds[which] = min(seconds[which], took)
+                found[which] = score(data, test[1], predicted)
+        measured = {"trees": [t for _, t in parts], "seconds": seconds, "score": found}
+        share = seconds["plain"] / seconds["best"]
+        if share >= 1 or all(t == 1 for _, t in parts):
+            return measured
+        parts = [(s, max(1, int(min(0.99, share) * t))) for s, t in parts]
+    raise RuntimeError(f"{data.name}: no number of trees takes the plain forest's time")
 
 
 def study(data: Set, folder: Path, quick: bool, kept: dict, save) -> None:
@@ -233,15 +296,13 @@ def study(data: Set, folder: Path, quick: bool, kept: dict, save) -> None:
         if "trees" not in outcome:
             outcome["trees"] = measure_times(data, settings, train, test, quick)
         fifths = max(1, data.fifths // 3) if quick else data.fifths
-        scores = choose(data, settings, outcome["trees"], split, train, fifths)
-        best = max(settings, key=lambda s: scores[name_of(s)])
-        name = name_of(best)
-        found = compare(data, best, outcome["trees"][name], split, train, test)
-        outcome["splits"].append({"chosen": name, "validation": scores} | found)
+        best, scores = choose(data, settings, outcome["trees"], split, train, fifths)
+        found = compare(data, best, split, train, test)
+        outcome["splits"].append({"chosen": label(best), "validation": scores} | found)
         print(
             f"{data.name:10} {split}  plain {found['score']['plain']:.4f}  "
             f"best {found['score']['best']:.4f}  {found['seconds']['plain']:.3f} s "
-            f"{found['seconds']['best']:.3f} s  {found['trees']} trees: {name}",
+            f"{found['seconds']['best']:.3f} s  {trees_of(found)} × {label(best)}",
             flush=True,
         )
         save()
@@ -257,13 +318,14 @@ def figures(data: Set, outcome: dict) -> dict:
     chosen = [s["chosen"] for s in outcome["splits"]]
     common = max(dict.fromkeys(chosen), key=chosen.count)
     trees = [s["trees"] for s in outcome["splits"] if s["chosen"] == common]
+    trees = np.median(trees, axis=0).astype(int).tolist()
     return {
         "plain": plain,
         "best": best,
         "seconds": seconds,
         "common": common,
         "times": chosen.count(common),
-        "trees": int(np.median(trees)),
+        "trees": trees_of({"trees": trees}),
         "paper": max(data.paper) if data.paper else None,
     }
 
