@@ -135,8 +135,9 @@ def growth(results: Results, out: Path) -> list[str]:
     if not records:
         return []
     lines = [[f"{r['rows']:,}", f"{r['non_zeros']:.0f}", r["k"], f"{r['cpu']:.1f}",
-              f"{r['wall']:.0f}", f"{r['peak_mb']:,.0f}"] for r in records]  # fmt: skip
-    header = ["rows", "non-zeros a row", "k", "CPU s", "seconds", "peak MB of the run"]
+              f"{r['wall']:.0f}", f"{r['peak_mb']:,.0f}", r["processor"]]
+             for r in records]  # fmt: skip
+    header = ["rows", "non-zeros a row", "k", "CPU s", "seconds", "peak MB of the run", "on"]
     parts = [
         "## Time of the embedding",
         "Features and labels grow with the rows, in ODP's proportions (1.5 M × 0.5 M, 100 000 "
