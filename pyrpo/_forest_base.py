@@ -86,7 +86,8 @@ class BaseForest(ChoosesItself, BaseTrees):
             draws = n if self.max_samples is None else self.max_samples
             options["max_samples"] = count(draws, total, "max_samples")
         self._check_growth(outputs)
-        if self._is_single(outputs.Y.shape[1]):
+        self._single = self._is_single(outputs.Y.shape[1])
+        if self._single:
             self._check_single(outputs)
         return options
 
@@ -118,7 +119,7 @@ class BaseForest(ChoosesItself, BaseTrees):
 
     def _read_single(self, what: str) -> None:
         check_is_fitted(self)
-        if self._is_single(self.n_outputs_):
+        if getattr(self, "_single", None) or self._is_single(self.n_outputs_):
             raise ValueError(
                 f"{what}: forests of single targets keep no rows; strategy='joint' does"
             )

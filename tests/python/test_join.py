@@ -1,5 +1,7 @@
 """Forests joined: predictions are the means over all trees, whatever the parts were."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -130,5 +132,6 @@ def test_other_forests_are_refused():
     with pytest.raises(ValueError, match="leaf_rows"):
         join_forests([forest, pyrpo.RandomForestClassifier(3, leaf_rows="all").fit(X, Y)])
     single = pyrpo.RandomForestClassifier(3, strategy="single_target").fit(X, Y)
+    single = pickle.loads(pickle.dumps(single)).set_params(strategy="joint")
     with pytest.raises(ValueError, match="single targets"):
         join_forests([forest, single])
