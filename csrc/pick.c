@@ -55,8 +55,7 @@ static rpo_status check_pick(const rpo_forest *const *forests, int64_t n, const 
     const rpo_forest *const a = forests[0], *const b = forests[i];
     if (b == NULL) return rpo_fail(err, RPO_EINVAL, "forest %lld is NULL", (long long)i);
     if (a->inputs != b->inputs || a->outputs != b->outputs || a->rows != b->rows ||
-        a->ratio != b->ratio || !same_labels(a, b) ||
-        !same_numbers(&a->fallback, &b->fallback)) {
+        a->ratio != b->ratio || !same_labels(a, b) || !same_numbers(&a->fallback, &b->fallback)) {
       return rpo_fail(err, RPO_EINVAL,
                       "forest %lld was not fitted to the same data as the first, in the same form",
                       (long long)i);
