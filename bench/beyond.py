@@ -64,7 +64,7 @@ SETS = [
     Set("oes97", 167, targets=16),
     Set("wq", 530, targets=14),
     Set("edm", 77, splits=40, fifths=20, targets=2),
-    Set("aloi", 97200, 1, 1, classes=True),
+    Set("aloi", 97200, 1, 3, classes=True),
 ]
 
 
