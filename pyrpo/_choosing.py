@@ -140,8 +140,7 @@ class ChoosesItself:
     def _race(self, growth, rounds, begin):
         """Race if that is possible; half of the time is for it."""
         outputs, best = growth.outputs, rounds[0][0]
-        single = self._is_single(outputs.Y.shape[1])
-        if not self.bootstrap or outputs.fallback is not None or single:
+        if not self.bootstrap or outputs.fallback is not None or self._single:
             return best, Tuning([], CANNOT)
         if growth.X.shape[0] < FEW_ROWS:
             return best, Tuning([], f"nothing raced: fewer than {FEW_ROWS} rows tell too little")

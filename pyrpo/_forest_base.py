@@ -65,6 +65,7 @@ class BaseForest(ChoosesItself, BaseTrees):
 
     _attributes = ("estimators_", "tuning_", "convergence_", "oob_score_")
     _random_cut = False
+    _single = False  # each output has a forest of its own; whatever `strategy` is set to since
     _tree_class: type
 
     def _ensemble_options(self, outputs):
@@ -86,17 +87,14 @@ class BaseForest(ChoosesItself, BaseTrees):
             draws = n if self.max_samples is None else self.max_samples
             options["max_samples"] = count(draws, total, "max_samples")
         self._check_growth(outputs)
-        self._single = self._is_single(outputs.Y.shape[1])
+        many = outputs.Y.shape[1] > 1 and self._indicator is not False  # 1-D classes are one output
+        self._single = many and self.strategy == "single_target"
         if self._single:
             self._check_single(outputs)
         return options
 
-    def _is_single(self, n_outputs: int) -> bool:
-        """Whether each output has a forest of its own; 1-D classes are one output."""
-        return self.strategy == "single_target" and n_outputs > 1 and self._indicator is not False
-
     def _growth(self, outputs):
-        return SingleTargets if self._is_single(outputs.Y.shape[1]) else Growth
+        return SingleTargets if self._single else Growth
 
     def _check_single(self, outputs: Outputs) -> None:
         """Refuse by name what forests of single targets cannot do."""
@@ -119,7 +117,7 @@ class BaseForest(ChoosesItself, BaseTrees):
 
     def _read_single(self, what: str) -> None:
         check_is_fitted(self)
-        if getattr(self, "_single", None) or self._is_single(self.n_outputs_):
+        if self._single:
             raise ValueError(
                 f"{what}: forests of single targets keep no rows; strategy='joint' does"
             )

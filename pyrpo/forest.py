@@ -271,7 +271,7 @@ def join_forests(forests: Iterable[BaseForest]) -> Any:
     check_joinable(forests)
     joined = copy(forests[0])
     for name in ("tuning_", "convergence_", "oob_score_", "oob_prediction_",
-                 "oob_decision_function_", "_tree"):  # fmt: skip
+                 "oob_decision_function_"):  # fmt: skip
         joined.__dict__.pop(name, None)
     joined._model = join([forest._model for forest in forests])
     joined.n_estimators, joined.oob_score = joined._model.n_trees, False
