@@ -5,6 +5,7 @@
 
 #include "array.h"
 #include "boost_low.h"
+#include "guide.h"
 #include "loss.h"
 #include "mem.h"
 #include "par.h"
@@ -450,7 +451,7 @@ static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows,
       rows[others++] = (int32_t)i;
     }
   }
-  RPO_TRY(rpo_hist_leaves(b->features, tree, rows, others, control, leaf, err));
+  RPO_TRY(rpo_guide_all(b->features, tree, rows, others, control, leaf, err));
   for (int64_t i = 0; i < others; i++) b->leaf_of[rows[i]] = leaf[i];
   for (int64_t l = 0; l < tree->n_leaves; l++) {
     for (int64_t i = tree->leaf_start[l]; i < tree->leaf_start[l + 1]; i++) {

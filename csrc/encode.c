@@ -435,3 +435,28 @@ void rpo_features_free(rpo_features *f) {
   rpo_delete(f->row_codes);
   rpo_delete(f);
 }
+
+/* ---- Cuts ---- */
+
+static double middle_of(const rpo_features *f, double below, double above) {
+  double middle = below / 2.0 + above / 2.0;
+  if (f->single) middle = (double)(float)middle;
+  return middle >= below && middle < above ? middle : below;
+}
+
+double rpo_cut_between(const rpo_features *f, int32_t col, int32_t below, int32_t above) {
+  if (above == rpo_bins(f, col)) return INFINITY;
+  const double *const low = f->low + f->bin_start[col];
+  const double *const high = f->high + f->bin_start[col];
+  double const middle = middle_of(f, high[below], low[above]);
+  int32_t last = below, end = above; /* the last bin that begins before the middle */
+  while (end - last > 1) {
+    int32_t const between = last + (end - last) / 2;
+    if (low[between] <= middle) {
+      last = between;
+    } else {
+      end = between;
+    }
+  }
+  return high[last] <= middle ? middle : middle_of(f, high[last], low[last + 1]);
+}

@@ -49,6 +49,11 @@ static inline int32_t rpo_bins(const rpo_features *features, int64_t col) {
   return (int32_t)(features->bin_start[col + 1] - features->bin_start[col]);
 }
 
+/* The cut of a column between the codes of a node's rows on either side: midway between their values, in
+ * the precision of X, unless that cuts a bin in two of which the node has no rows: then behind the bin,
+ * so that all rows of it go one way, here and in predictions. INFINITY where above is missing. */
+double rpo_cut_between(const rpo_features *features, int32_t col, int32_t below, int32_t above);
+
 /* The values of a dense, exact X without missing ones, row after row, as float where X is of single
  * precision and as double otherwise; else, and for few doubles, whose codes are narrower and soon
  * looked up, *out is NULL. */

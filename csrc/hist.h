@@ -67,9 +67,6 @@ void rpo_hist_put(rpo_hist *hist, int64_t row, double weight, const double *z);
  * draws. */
 rpo_status rpo_hist_run(rpo_hist *hist, const int32_t *rows, int64_t n, const double *weight,
                         uint64_t name, const rpo_control *control, rpo_tree *out, rpo_error *err);
-/* Leaf of each of `n` rows of the features in a tree grown on them. */
-rpo_status rpo_hist_leaves(const rpo_features *features, const rpo_tree *tree, const int32_t *rows,
-                           int64_t n, const rpo_control *control, int32_t *leaf, rpo_error *err);
 
 /* ---- Between the files of the grower ---- */
 

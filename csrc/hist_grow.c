@@ -54,31 +54,6 @@ static int split_pays(const rpo_hist *h, const rpo_hist_node *node) {
   return node->cut.score > parent * (1.0 + 1e-12) && gain_of(h, node) >= h->o.min_decrease;
 }
 
-static double middle_of(const rpo_features *f, double below, double above) {
-  double middle = below / 2.0 + above / 2.0;
-  if (f->single) middle = (double)(float)middle;
-  return middle >= below && middle < above ? middle : below;
-}
-
-/* Midway between the node's values on either side, unless that cuts a bin in two of which the node has
- * no rows: then behind the bin, so that all rows of it go one way, here and in predictions. */
-static double threshold_of(const rpo_features *f, const rpo_cut *cut) {
-  if (cut->above == rpo_bins(f, cut->feature)) return INFINITY;
-  const double *const low = f->low + f->bin_start[cut->feature];
-  const double *const high = f->high + f->bin_start[cut->feature];
-  double const middle = middle_of(f, high[cut->below], low[cut->above]);
-  int32_t last = cut->below, end = cut->above; /* the last bin that begins before the middle */
-  while (end - last > 1) {
-    int32_t const between = last + (end - last) / 2;
-    if (low[between] <= middle) {
-      last = between;
-    } else {
-      end = between;
-    }
-  }
-  return high[last] <= middle ? middle : middle_of(f, high[last], low[last + 1]);
-}
-
 /* Marks the rows of a sparse column that go to the side its unlisted rows do not go to. */
 static void mark_column(rpo_hist *h, const rpo_cut *cut, int rest_left, uint8_t value) {
   const rpo_features *const f = h->f;
@@ -197,7 +172,7 @@ static rpo_status split(rpo_hist *h, int64_t *count, rpo_hist_node *node, rpo_er
   int32_t const middle = partition(h, node);
   rpo_node *const made = &h->nodes[node->id];
   made->feature = node->cut.feature;
-  made->threshold = threshold_of(h->f, &node->cut);
+  made->threshold = rpo_cut_between(h->f, node->cut.feature, node->cut.below, node->cut.above);
   made->missing_left =
       (uint8_t)(node->cut.missing_left >= 0 ? node->cut.missing_left
                                             : middle - node->start > node->end - middle);

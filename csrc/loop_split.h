@@ -333,14 +333,7 @@ static int try_feature(rpo_grower *g, const rpo_frame *frame, row_list *l, uint6
   return best_cut(g, frame, l, best);
 }
 
-/* The threshold of a split: midway between the two values, in the precision of X. */
 static double threshold_of(const rpo_grower *g, const best_split *best) {
-  const rpo_features *const f = g->f;
   if (g->o.random_cut) return best->threshold;
-  if (best->above == rpo_bins(f, best->feature)) return INFINITY;
-  double const below = f->high[f->bin_start[best->feature] + best->below];
-  double const above = f->low[f->bin_start[best->feature] + best->above];
-  double middle = below / 2.0 + above / 2.0;
-  if (f->single) middle = (double)(float)middle;
-  return middle >= below && middle < above ? middle : below;
+  return rpo_cut_between(g->f, best->feature, best->below, best->above);
 }

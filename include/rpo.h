@@ -336,9 +336,9 @@ RPO_API rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features
                                   const rpo_projection *projection, const rpo_control *control,
                                   rpo_forest **out, rpo_error *err);
 /* The same trees with every training row in their leaves, in a new forest: their structure is that
- * of each tree's bootstrap sample, their predictions are means over all rows. X, labels and weight
- * as in the fit; every leaf must receive a row. Importances stay those of the samples. */
-RPO_API rpo_status rpo_forest_relabel(const rpo_forest *forest, const rpo_matrix *X,
+ * of each tree's bootstrap sample, their predictions are means over all rows. features, labels and
+ * weight as in the fit; every leaf must receive a row. Importances stay those of the samples. */
+RPO_API rpo_status rpo_forest_relabel(const rpo_forest *forest, const rpo_features *features,
                                       const rpo_matrix *labels, const double *weight,
                                       const rpo_control *control, rpo_forest **out, rpo_error *err);
 RPO_API void rpo_forest_free(rpo_forest *forest);

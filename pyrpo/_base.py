@@ -21,7 +21,7 @@ from pyrpo._inputs import (
     classification_outputs,
     regression_outputs,
 )
-from pyrpo._native_call import Matrix
+from pyrpo._native import Model
 from pyrpo._options import bin_count, check_criterion, label_threshold, tree_options
 from pyrpo._readout import Classifier, Regressor
 
@@ -43,8 +43,9 @@ class BaseTrees(Fitted):
     def _check_readout(self, outputs: Outputs) -> None:
         """Refuse wrong parameters of what is done after growing."""
 
-    def _relabel(self, X: Any, labels: Matrix, weight: np.ndarray | None) -> None:
-        """Put into the leaves other rows than those the trees were grown on."""
+    def _result(self, growth: Growth) -> Model:
+        """What was grown, with the rows in the leaves that are to be there."""
+        return growth.result()
 
     def _finish(self, X: Any, outputs: Outputs) -> None:
         """Do what is done after growing."""
@@ -103,8 +104,7 @@ class BaseTrees(Fitted):
             self._grow(growth, earlier)
             if growth.progress is not None:
                 growth.progress(growth.grown, growth.wanted)
-        self._model = growth.result()
-        self._relabel(X, growth.views[1] or growth.views[0], outputs.weight)
+        self._model = self._result(growth)
         self._join(earlier)
         self._finish(X, outputs)
 

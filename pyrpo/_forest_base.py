@@ -160,9 +160,9 @@ class BaseForest(ChoosesItself, BaseTrees):
         options |= {"seed": self._seed, "first_tree": grown, "n_trees": more}
         return True
 
-    def _relabel(self, X, labels, weight):
-        if self.leaf_rows == "all" and self.bootstrap:
-            self._model = self._model.relabel(_rows_first(X), labels, weight, self.n_jobs)
+    def _result(self, growth):
+        every = self.leaf_rows == "all" and self.bootstrap
+        return growth.relabelled() if every else growth.result()
 
     def _join(self, earlier):
         if not (self.warm_start and earlier):

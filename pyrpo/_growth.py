@@ -108,6 +108,12 @@ class Growth:
         """All trees grown, as one model."""
         return join(self.models)
 
+    def relabelled(self) -> Model:
+        """The same with all rows in the leaves."""
+        labels = self.views[1] or self.views[0]
+        weight = self.outputs.weight
+        return self.result().relabel(self.features, labels, weight, self.n_jobs)
+
 
 class SingleTargets(Growth):
     """A forest of its own for each output, side by side in one model.

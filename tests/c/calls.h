@@ -57,7 +57,7 @@ static inline void stage_forest(stage *s) {
   }
   if (s->kind == RELABELLED) {
     rpo_forest *all = NULL;
-    CHECK_OK(rpo_forest_relabel(s->forest, &s->X, &s->Y, NULL, NULL, &all, &err), &err);
+    CHECK_OK(rpo_forest_relabel(s->forest, s->features, &s->Y, NULL, NULL, &all, &err), &err);
     rpo_forest_free(s->forest);
     s->forest = all;
   }
@@ -178,7 +178,7 @@ static inline rpo_status call_importances(stage *s, const rpo_control *c, rpo_er
 }
 static inline rpo_status call_relabel(stage *s, const rpo_control *c, rpo_error *err) {
   MAKES(rpo_forest, rpo_forest_free,
-        rpo_forest_relabel(s->forest, &s->X, &s->Y, NULL, c, &made, err));
+        rpo_forest_relabel(s->forest, s->features, &s->Y, NULL, c, &made, err));
 }
 static inline rpo_status call_pick(stage *s, const rpo_control *c, rpo_error *err) {
   int64_t const pick[4] = {0, 2, 0, 0};

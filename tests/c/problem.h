@@ -109,6 +109,19 @@ static inline rpo_forest *problem_forest(problem *p, int32_t threads) {
   return forest;
 }
 
+/* Puts all of the problem's rows into a forest's leaves. */
+static inline rpo_forest *problem_relabelled(problem *p, const rpo_forest *f, int32_t threads) {
+  rpo_control const control = threads_of(threads);
+  rpo_matrix const X = problem_x(p), Y = problem_y(p);
+  rpo_features *features = NULL;
+  rpo_forest *all = NULL;
+  rpo_error err;
+  CHECK_OK(rpo_features_new(&X, p->max_bins, NULL, &features, &err), &err);
+  CHECK_OK(rpo_forest_relabel(f, features, &Y, p->weight, &control, &all, &err), &err);
+  rpo_features_free(features);
+  return all;
+}
+
 /* The bytes of a model, and whether two models have the same. */
 static inline unsigned char *forest_bytes(const rpo_forest *forest) {
   unsigned char *const block = mini_room(rpo_forest_bytes(forest), 1);

@@ -219,6 +219,7 @@ enum { ROOM = 90 * 200 };
 typedef struct reader {
   problem *p;
   const rpo_forest *forest;
+  const rpo_features *features;
   call which;
   unsigned char *block; /* the model's bytes */
   double *real;
@@ -255,7 +256,7 @@ static rpo_status read_once(reader *r, rpo_forest **made, rpo_error *err) {
     case TREE: return rpo_forest_tree(f, 0, &arrays, err);
     case VALUES: return rpo_forest_tree_values(f, 0, r->real, err);
     case PICK: return rpo_forest_pick(&f, 1, pick, 2, made, err);
-    case RELABEL: return rpo_forest_relabel(f, &X, &Y, r->p->weight, NULL, made, err);
+    case RELABEL: return rpo_forest_relabel(f, r->features, &Y, r->p->weight, NULL, made, err);
     case SAVE: return rpo_forest_save(f, "test_alloc_save.rpo", "note", 4, err);
     case LOAD: return rpo_forest_load("test_alloc.rpo", made, err);
     default: return rpo_forest_parse(r->block, rpo_forest_bytes(f), made, err);
@@ -284,9 +285,13 @@ static rpo_status try_read(void *context, rpo_error *err) {
 static void reading(void) {
   for (int number = 0; number < CASES; number++) {
     problem p = case_problem(number);
-    rpo_forest *const f = problem_forest(&p, 1);
+    rpo_features *features = NULL;
+    rpo_forest *f = NULL;
+    rpo_error err;
+    CHECK_OK(problem_fit(&p, NULL, &features, &f, &err), &err);
     reader r = {&p,
                 f,
+                features,
                 PREDICT,
                 forest_bytes(f),
                 mini_room(ROOM, 8),
@@ -309,6 +314,7 @@ static void reading(void) {
     free(r.whole);
     free(r.start);
     free(r.rows);
+    rpo_features_free(features);
     rpo_forest_free(f);
     problem_free(&p);
   }

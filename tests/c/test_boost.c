@@ -558,7 +558,7 @@ static void functions_of_means_refuse(void) {
     rpo_status const status[] = {
         rpo_forest_predict_oob(f, &X, NULL, NULL, NULL, out, whole, &err),
         rpo_forest_agreement(f, &X, &Y, rows, NULL, NULL, out, &err),
-        rpo_forest_relabel(f, &X, &Y, NULL, NULL, &made, &err),
+        rpo_forest_relabel(f, t.features, &Y, NULL, NULL, &made, &err),
         rpo_forest_weights(f, NULL, &X, NULL, whole, NULL, NULL, &err),
         rpo_leaf_rows_new(f, &X, NULL, NULL, &leaf_rows, &err),
         rpo_forest_importances_on(f, &X, &Y, NULL, NULL, out, &err),

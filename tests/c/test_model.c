@@ -405,7 +405,7 @@ static void picked_trees_predict_the_same(void) {
 /* Leaves of all rows go with trees grown on all rows, not with those of bootstrap samples. */
 static void all_rows_go_with_all_rows(void) {
   problem p = form_problem(ROWS_SPARSE);
-  rpo_matrix const X = problem_x(&p), Y = problem_y(&p);
+  rpo_matrix const X = problem_x(&p);
   int64_t const pick[4] = {0, 1, 1, 0};
   double *const out = mini_room(14 * p.y.cols, 8), *const sum = mini_room(14 * p.y.cols, 8);
   rpo_forest *grown[2], *all = NULL, *joined = NULL;
@@ -414,7 +414,7 @@ static void all_rows_go_with_all_rows(void) {
     problem_set(&p, RPO_OPT_BOOTSTRAP, bootstrap);
     grown[bootstrap] = problem_forest(&p, 1);
   }
-  CHECK_OK(rpo_forest_relabel(grown[1], &X, &Y, p.weight, NULL, &all, &err), &err);
+  all = problem_relabelled(&p, grown[1], 1);
   for (int bootstrap = 0; bootstrap < 2; bootstrap++) {
     const rpo_forest *const both[2] = {grown[bootstrap], all};
     CHECK_EQUAL(rpo_forest_pick(both, 2, pick, 2, &joined, &err), bootstrap ? RPO_EINVAL : RPO_OK);

@@ -167,11 +167,8 @@ static void the_others_of_a_leaf(void) {
   for (int k = 0; k < 20; k++) {
     problem p = relabelled_problem(&d, k);
     rpo_forest *const f = problem_forest(&p, 1);
-    rpo_matrix const X = problem_x(&p), Y = problem_y(&p);
-    rpo_forest *full = NULL;
-    rpo_error err;
+    rpo_forest *const full = problem_relabelled(&p, f, 1);
     mini_context("case %d", k);
-    CHECK_OK(rpo_forest_relabel(f, &X, &Y, p.weight, NULL, &full, &err), &err);
     check_others(&p, full, k);
     check_refusals(&p, full);
     rpo_forest_free(f);

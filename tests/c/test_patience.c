@@ -106,7 +106,7 @@ static void wait_for_forests(large *l) {
   TIMED("weights", rpo_forest_weights(f, rows, &l->X, &control, l->whole, NULL, NULL, &err));
   TIMED("importances_on",
         rpo_forest_importances_on(f, &l->X, &l->Y, NULL, &control, l->real, &err));
-  TIMED("relabel", rpo_forest_relabel(f, &l->X, &l->Y, NULL, &control, &other, &err));
+  TIMED("relabel", rpo_forest_relabel(f, l->features, &l->Y, NULL, &control, &other, &err));
   rpo_leaf_rows_free(rows);
   rpo_forest_free(other);
   rpo_forest_free(f);

@@ -323,24 +323,25 @@ static void importances_by_hand(void) {
   }
 }
 
-/* A relabelled tree: the structure of its sample, the means of all rows; labelled twice, the same. */
+/* A relabelled tree: the structure of its sample, the means of all rows; labelled twice, the same.
+ * Codes of each width, bins, missing values, random cuts. */
 static void relabelled_by_hand(void) {
-  enum { N = 60 };
+  enum { CASES = 26, FEW = 60, CODES_OF_2 = 24, CODES_OF_4 = 25 };
   dice d = {14};
-  for (int k = 0; k < 8; k++) {
-    problem p = random_problem(&d, k % X_KINDS, k % Y_KINDS, N, 4, 0.0);
+  for (int k = 0; k < CASES; k++) {
+    int64_t const N = k == CODES_OF_2 ? 300 : k == CODES_OF_4 ? 70000 : FEW;
+    int const x_kind = N > FEW ? X_REAL : k % X_KINDS;
+    problem p = random_problem(&d, x_kind, k % Y_KINDS, N, 4, k >= 8 ? 0.1 : 0.0);
     int64_t const cols = p.y.cols;
     if (k % 3 == 1) random_weights(&d, &p, 0);
-    if (k % 2 == 1) problem_set(&p, RPO_OPT_MAX_DEPTH, 2);
+    if (k % 2 == 1) problem_set(&p, RPO_OPT_MAX_DEPTH, k == CODES_OF_4 ? 6 : 2);
+    if (k >= 12 && k < 20) p.max_bins = 5;
+    problem_set(&p, RPO_OPT_RANDOM_CUT, k % 8 >= 4);
     problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
     rpo_forest *const f = problem_forest(&p, 1);
-    rpo_matrix const X = problem_x(&p), Y = problem_y(&p);
-    rpo_control const control = threads_of(2);
-    rpo_forest *full = NULL, *again = NULL;
-    rpo_error err;
     mini_context("case %d", k);
-    CHECK_OK(rpo_forest_relabel(f, &X, &Y, p.weight, &control, &full, &err), &err);
-    CHECK_OK(rpo_forest_relabel(full, &X, &Y, p.weight, NULL, &again, &err), &err);
+    rpo_forest *const full = problem_relabelled(&p, f, 2);
+    rpo_forest *const again = problem_relabelled(&p, full, 1);
     CHECK(forests_equal(full, again));
     flat_tree t = tree_read(f, 0), u = tree_read(full, 0);
     double *const sum = mini_room(t.nodes * cols, 8), *const weight = mini_room(t.nodes, 8);

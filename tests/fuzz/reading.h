@@ -158,9 +158,14 @@ static inline void read_training_rows(reading *r, const rpo_matrix *Y) {
     status =
         rpo_forest_importances_on(r->forest, r->X, Y, r->weight, r->control, importances, &r->err);
     (void)fine(status, &r->err, r->may);
-    status = rpo_forest_relabel(r->forest, r->X, Y, r->weight, r->control, &made, &r->err);
-    (void)fine(status, &r->err, r->may);
+    rpo_features *features = NULL;
+    status = rpo_features_new(r->X, 0, r->control, &features, &r->err);
+    if (fine(status, &r->err, r->may)) {
+      status = rpo_forest_relabel(r->forest, features, Y, r->weight, r->control, &made, &r->err);
+      (void)fine(status, &r->err, r->may);
+    }
     rpo_forest_free(made);
+    rpo_features_free(features);
     free(importances);
   }
   free(out);

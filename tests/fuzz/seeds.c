@@ -36,13 +36,9 @@ static void means(const char *folder) {
       rpo_forest *const f = problem_forest(&p, 1);
       keep(folder, "means", number++, f);
       if (way == 1) { /* its leaves with all rows */
-        rpo_matrix const X = problem_x(&p), Y = problem_y(&p);
-        rpo_forest *all = NULL;
-        rpo_error err;
-        if (rpo_forest_relabel(f, &X, &Y, NULL, NULL, &all, &err) == RPO_OK) {
-          keep(folder, "relabelled", number, all);
-          rpo_forest_free(all);
-        }
+        rpo_forest *const all = problem_relabelled(&p, f, 1);
+        keep(folder, "relabelled", number, all);
+        rpo_forest_free(all);
       }
       rpo_forest_free(f);
       problem_free(&p);

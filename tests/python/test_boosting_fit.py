@@ -519,7 +519,7 @@ def test_what_is_not_for_boosted_models(cls):
         calls = [
             lambda m=model: m.predict_oob(X, None),
             lambda m=model: m.agreement(X[:4], Y[:4], np.arange(4)),
-            lambda m=model: m.relabel(X, pyrpo._native.Matrix(Y), None),
+            lambda m=model: m.relabel(pyrpo._native.Features(X), pyrpo._native.Matrix(Y), None),
             lambda m=model: m.weights(X),
             lambda m=model: m.leaf_rows(X, None),
             lambda m=model: m.importances_on(X, pyrpo._native.Matrix(Y), None),

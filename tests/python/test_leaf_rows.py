@@ -190,16 +190,21 @@ def test_warm_start_does_not_mix_leaves():
 def test_the_library_refuses_other_rows():
     X, Y = problem(6)
     model = pyrpo.RandomForestRegressor(2, random_state=0).fit(X, Y)._model
-    labels = pyrpo._native.Matrix(Y)
+    table = pyrpo.RandomForestRegressor(2, max_depth=2, random_state=0).fit(X, Y)._model
+    labels, features = pyrpo._native.Matrix(Y), pyrpo._native.Features(X)
     with pytest.raises(ValueError, match="no row ends in leaf"):
-        model.relabel(np.zeros_like(X), labels, None)
-    with pytest.raises(ValueError, match="X has 9 rows, labels have 80"):
-        model.relabel(X[:9], labels, None)
+        table.relabel(pyrpo._native.Features(np.zeros_like(X)), labels, None)
+    with pytest.raises(ValueError, match="no row ends in leaf"):
+        model.relabel(features, labels, (np.arange(len(X)) == 7).astype(float))
+    with pytest.raises(ValueError, match="features have 9 rows, labels have 80"):
+        model.relabel(pyrpo._native.Features(X[:9]), labels, None)
+    with pytest.raises(ValueError, match="features have 3 columns, the forest was fitted to 4"):
+        model.relabel(pyrpo._native.Features(X[:, :3].copy()), labels, None)
     with pytest.raises(ValueError, match="labels have 2 columns"):
-        model.relabel(X, pyrpo._native.Matrix(Y[:, :2].copy()), None)
+        model.relabel(features, pyrpo._native.Matrix(Y[:, :2].copy()), None)
     with pytest.raises(ValueError, match="weight must be finite and not negative, found -1"):
-        model.relabel(X, labels, np.full(len(X), -1.0))
-    full = model.relabel(X, labels, None)
+        model.relabel(features, labels, np.full(len(X), -1.0))
+    full = model.relabel(features, labels, None)
     with pytest.raises(ValueError, match="labels is NULL"):
         full.predict_oob(X, None)
     with pytest.raises(ValueError, match="labels must be 80 x 5"):
