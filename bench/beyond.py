@@ -79,11 +79,13 @@ def grid(data: Set, is_sparse: bool, quick: bool) -> list[dict]:
     full = PLAIN | {"leaf_rows": "all"}
     found = [full | {"k": k, "max_samples": s} for k in (1, 2, 4) for s in (1.0, 0.5)]
     found += [full | {"k": k, "min_samples_leaf": 2} for k in (1, 2)]
+    found += [PLAIN | {"bootstrap": False}]
     found += [EXTRA | {"k": k} for k in (2, 4)]
     found += [EXTRA | {"k": k, "min_samples_leaf": leaf} for k in (1, 2, 4) for leaf in (2, 3)]
     if data.classes:
         found = [s | {"k": k} for s in (full, EXTRA) for k in (0.5, 1, 2)]
         found.remove(EXTRA | {"k": 1})
+        found += [PLAIN | {"bootstrap": False, "k": k} for k in (0.5, 1)]
         gaussian = {"projection": "gaussian", "m": 1}
         found += [s | gaussian | {"k": k} for s in (PLAIN, EXTRA) for k in (0.5, 1)]
         return [PLAIN, EXTRA, *found, full | {"max_samples": 0.7}]
@@ -115,7 +117,7 @@ def name_of(setting: dict) -> str:
     words += [f"k = {'' if s['k'] == 1 else s['k']}√p"]
     words += ["k not constant"] if "draw_non_constant" in s else []
     words += [f"leaves of {s['min_samples_leaf']}"] if s["min_samples_leaf"] > 1 else []
-    words += ["bootstrap"] if "bootstrap" in s else []
+    words += [f"{'' if s['bootstrap'] else 'no '}bootstrap"] if "bootstrap" in s else []
     words += [f"samples of {s['max_samples']:g} n"] if s["max_samples"] < 1 else []
     words += ["all rows in leaves"] if "leaf_rows" in s else []
     words += ["outputs scaled"] if "output_scale" in s else []

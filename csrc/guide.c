@@ -21,7 +21,7 @@ typedef struct guide_node {
 
 struct rpo_guide {
   const rpo_features *f;
-  int64_t n_inner;
+  int64_t n_inner, depth;
   guide_node *node;
 };
 
@@ -36,16 +36,32 @@ static int32_t below_of(const rpo_features *f, int32_t feature, double threshold
   return below;
 }
 
+/* Inner nodes on the longest way to a leaf: children come after their parents. */
+static int64_t depth_of(const rpo_tree *tree, int32_t *level) {
+  int64_t most = 0;
+  if (tree->n_inner > 0) level[0] = 1;
+  for (int64_t i = 0; i < tree->n_inner; i++) {
+    if (level[i] > most) most = level[i];
+    if (tree->left[i] >= 0) level[tree->left[i]] = level[i] + 1;
+    if (tree->right[i] >= 0) level[tree->right[i]] = level[i] + 1;
+  }
+  return most;
+}
+
 rpo_status rpo_guide_new(const rpo_features *f, const rpo_tree *tree, rpo_guide **out,
                          rpo_error *err) {
   rpo_guide *const g = rpo_new_zero(1, (int64_t)sizeof *g);
+  int32_t *const level = rpo_new(tree->n_inner, 4);
   if (g != NULL) g->node = rpo_new(tree->n_inner, (int64_t)sizeof *g->node);
-  if (g == NULL || g->node == NULL) {
+  if (g == NULL || g->node == NULL || level == NULL) {
+    rpo_delete(level);
     rpo_guide_free(g);
     return rpo_fail_memory(err, "a tree");
   }
   g->f = f;
   g->n_inner = tree->n_inner;
+  g->depth = depth_of(tree, level);
+  rpo_delete(level);
   for (int64_t i = 0; i < tree->n_inner; i++) {
     int32_t const feature = tree->feature[i];
     guide_node const node = {feature,
@@ -165,6 +181,39 @@ rpo_status rpo_guide_room(const rpo_features *f, void **out, rpo_error *err) {
   return RPO_OK;
 }
 
+/* A row's code of one feature: columns ascend in a row. */
+static int32_t listed_code(const rpo_features *f, int32_t row, int32_t col) {
+  int64_t low = f->row_start[row], end = f->row_start[row + 1];
+  while (low < end) {
+    int64_t const middle = low + (end - low) / 2;
+    if (f->row_cols[middle] < col) {
+      low = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  if (low == f->row_start[row + 1] || f->row_cols[low] != col) return f->rest[col];
+  return f->binary ? 1 - f->rest[col] : rpo_code_at(f->row_codes, f->width, low);
+}
+
+static int32_t look_up(const rpo_guide *g, int32_t row) {
+  int32_t at = 0;
+  while (at >= 0) {
+    const guide_node *const here = &g->node[at];
+    int32_t const code = listed_code(g->f, row, here->feature);
+    at = here->child[(code <= here->below) | (code == here->missing)];
+  }
+  return ~at;
+}
+
+/* Whether a few questions cost less than to spread a row and take it back. */
+static int is_cheap(const rpo_guide *g, int32_t row) {
+  int64_t const entries = g->f->row_start[row + 1] - g->f->row_start[row];
+  int64_t steps = 1;
+  for (int64_t left = entries; left > 0; left /= 2) steps++;
+  return g->depth * steps < entries;
+}
+
 void rpo_guide_leaves(const rpo_guide *g, void *room, const int32_t *rows, int64_t n,
                       int32_t *leaf) {
   const rpo_features *const f = g->f;
@@ -178,9 +227,14 @@ void rpo_guide_leaves(const rpo_guide *g, void *room, const int32_t *rows, int64
   }
   for (int64_t first = 0; first < n; first += room_rows(f)) {
     int64_t const count = n - first < room_rows(f) ? n - first : room_rows(f);
-    for (int64_t i = 0; i < count; i++) spread(f, rows[first + i], room, i);
+    const int32_t *const row = rows + first;
+    if (is_cheap(g, row[0])) { /* and most likely the others, too */
+      for (int64_t i = 0; i < count; i++) leaf[first + i] = look_up(g, row[i]);
+      continue;
+    }
+    for (int64_t i = 0; i < count; i++) spread(f, row[i], room, i);
     walk(g, room, NULL, count, leaf + first);
-    for (int64_t i = 0; i < count; i++) take_back(f, rows[first + i], room, i);
+    for (int64_t i = 0; i < count; i++) take_back(f, row[i], room, i);
   }
 }
 

@@ -238,7 +238,7 @@ static int32_t code_below(const rpo_grower *g, int32_t feature, int32_t first, i
     count -= half;
   }
   if (*cut < high[below]) *cut = high[below];
-  if (!(*cut < low[below + 1])) *cut = high[below] / 2 + low[below + 1] / 2;
+  if (!(*cut < low[below + 1])) *cut = rpo_cut_between(g->f, feature, below, below + 1);
   return below;
 }
 

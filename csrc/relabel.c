@@ -9,7 +9,7 @@
 #include "readout.h"
 #include "sums.h"
 
-#define ROWS_BETWEEN_POLLS 65536
+#define ROWS_BETWEEN_POLLS 1024
 
 /* What one thread reuses from tree to tree. */
 typedef struct worker {

@@ -337,7 +337,7 @@ RPO_API rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features
                                   rpo_forest **out, rpo_error *err);
 /* The same trees with every training row in their leaves, in a new forest: their structure is that
  * of each tree's bootstrap sample, their predictions are means over all rows. features, labels and
- * weight as in the fit; every leaf must receive a row. Importances stay those of the samples. */
+ * weight are those of the fit, or made again like them; every leaf must receive a row. Importances stay those of the samples. */
 RPO_API rpo_status rpo_forest_relabel(const rpo_forest *forest, const rpo_features *features,
                                       const rpo_matrix *labels, const double *weight,
                                       const rpo_control *control, rpo_forest **out, rpo_error *err);

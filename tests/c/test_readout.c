@@ -326,15 +326,24 @@ static void importances_by_hand(void) {
 /* A relabelled tree: the structure of its sample, the means of all rows; labelled twice, the same.
  * Codes of each width, bins, missing values, random cuts. */
 static void relabelled_by_hand(void) {
-  enum { CASES = 26, FEW = 60, CODES_OF_2 = 24, CODES_OF_4 = 25 };
+  enum { FEW = 60, WIDE = 24 };
+  static const struct { /* codes of two and of four bytes */
+    int64_t rows;
+    double zero;
+  } wide[4] = {{300, 0.0}, {70000, 0.0}, {4000, 0.8}, {160000, 0.55}};
   dice d = {14};
-  for (int k = 0; k < CASES; k++) {
-    int64_t const N = k == CODES_OF_2 ? 300 : k == CODES_OF_4 ? 70000 : FEW;
-    int const x_kind = N > FEW ? X_REAL : k % X_KINDS;
-    problem p = random_problem(&d, x_kind, k % Y_KINDS, N, 4, k >= 8 ? 0.1 : 0.0);
+  for (int k = 0; k < WIDE + 4; k++) {
+    int64_t const N = k < WIDE ? FEW : wide[k - WIDE].rows;
+    problem p =
+        random_problem(&d, k % X_KINDS, k < WIDE ? k % Y_KINDS : Y_FEW, N, 4, k >= 8 ? 0.1 : 0.0);
+    if (k >= WIDE) {
+      free(p.x.v);
+      p.x = table_random(&d, N, 4, 0, wide[k - WIDE].zero, 0.0);
+      p.sparse_x = wide[k - WIDE].zero > 0.0;
+    }
     int64_t const cols = p.y.cols;
     if (k % 3 == 1) random_weights(&d, &p, 0);
-    if (k % 2 == 1) problem_set(&p, RPO_OPT_MAX_DEPTH, k == CODES_OF_4 ? 6 : 2);
+    if (k % 2 == 1) problem_set(&p, RPO_OPT_MAX_DEPTH, k < WIDE ? 2 : 9);
     if (k >= 12 && k < 20) p.max_bins = 5;
     problem_set(&p, RPO_OPT_RANDOM_CUT, k % 8 >= 4);
     problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
