@@ -330,7 +330,7 @@ static void relabelled_by_hand(void) {
   static const struct { /* codes of two and of four bytes */
     int64_t rows;
     double zero;
-  } wide[4] = {{300, 0.0}, {70000, 0.0}, {4000, 0.8}, {160000, 0.55}};
+  } wide[4] = {{300, 0.0}, {70000, 0.0}, {4000, 0.85}, {360000, 0.81}};
   dice d = {14};
   for (int k = 0; k < WIDE + 4; k++) {
     int64_t const N = k < WIDE ? FEW : wide[k - WIDE].rows;
