@@ -324,26 +324,30 @@ static void importances_by_hand(void) {
 }
 
 /* A relabelled tree: the structure of its sample, the means of all rows; labelled twice, the same.
- * Codes of each width, bins, missing values, random cuts. */
+ * Codes of each width, bins, missing values, random cuts; rows of many entries, shallow trees. */
 static void relabelled_by_hand(void) {
-  enum { FEW = 60, WIDE = 24 };
-  static const struct { /* codes of two and of four bytes */
-    int64_t rows;
-    double zero;
-  } wide[4] = {{300, 0.0}, {70000, 0.0}, {4000, 0.85}, {360000, 0.81}};
+  enum { FEW = 60, WIDE = 24, CASES = 30 };
+  static const struct { /* codes of two and of four bytes; rows whose few codes are looked up */
+    int64_t rows, cols, levels, depth;
+    double zero, missing;
+  } wide[CASES - WIDE] = {{300, 4, 0, 0, 0.0, 0.0},     {70000, 4, 0, 9, 0.0, 0.0},
+                          {4000, 4, 0, 0, 0.85, 0.0},   {360000, 4, 0, 9, 0.81, 0.0},
+                          {400, 100, 5, 2, 0.85, 0.02}, {400, 100, 0, 2, 0.82, 0.02}};
   dice d = {14};
-  for (int k = 0; k < WIDE + 4; k++) {
+  for (int k = 0; k < CASES; k++) {
     int64_t const N = k < WIDE ? FEW : wide[k - WIDE].rows;
     problem p =
         random_problem(&d, k % X_KINDS, k < WIDE ? k % Y_KINDS : Y_FEW, N, 4, k >= 8 ? 0.1 : 0.0);
     if (k >= WIDE) {
-      free(p.x.v);
-      p.x = table_random(&d, N, 4, 0, wide[k - WIDE].zero, 0.0);
-      p.sparse_x = wide[k - WIDE].zero > 0.0;
+      int const w = k - WIDE;
+      table_free(&p.x);
+      p.x = table_random(&d, N, wide[w].cols, wide[w].levels, wide[w].zero, wide[w].missing);
+      p.sparse_x = wide[w].zero > 0.0;
+      problem_set(&p, RPO_OPT_MAX_DEPTH, (double)wide[w].depth);
     }
     int64_t const cols = p.y.cols;
     if (k % 3 == 1) random_weights(&d, &p, 0);
-    if (k % 2 == 1) problem_set(&p, RPO_OPT_MAX_DEPTH, k < WIDE ? 2 : 9);
+    if (k < WIDE && k % 2 == 1) problem_set(&p, RPO_OPT_MAX_DEPTH, 2);
     if (k >= 12 && k < 20) p.max_bins = 5;
     problem_set(&p, RPO_OPT_RANDOM_CUT, k % 8 >= 4);
     problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
@@ -356,7 +360,7 @@ static void relabelled_by_hand(void) {
     double *const sum = mini_room(t.nodes * cols, 8), *const weight = mini_room(t.nodes, 8);
     CHECK_EQUAL(t.nodes, u.nodes);
     for (int64_t i = 0; i < N; i++) {
-      int64_t const node = tree_walk(&t, p.x.v + i * 4);
+      int64_t const node = tree_walk(&t, p.x.v + i * p.x.cols);
       double const w = p.weight == NULL ? 1.0 : p.weight[i];
       weight[node] += w;
       for (int64_t j = 0; j < cols; j++) sum[node * cols + j] += w * p.y.v[i * cols + j];
