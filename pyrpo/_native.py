@@ -178,14 +178,18 @@ class Model:
         return model
 
     def relabel(
-        self, X: Features, labels: Matrix, weight: np.ndarray | None, n_jobs: int | None = None
+        self,
+        features: Features,
+        labels: Matrix,
+        weight: np.ndarray | None,
+        n_jobs: int | None = None,
     ) -> Model:
         """Return the same trees with all training rows in their leaves (``rpo_forest_relabel``)."""
         result = ffi.new("rpo_forest **")
         with control(n_jobs) as c:
             check(
                 lib.rpo_forest_relabel,
-                *(self.handle, X.handle, labels.struct, given(weight), c, result),
+                *(self.handle, features.handle, labels.struct, given(weight), c, result),
             )
         return Model(result)
 
