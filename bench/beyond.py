@@ -129,9 +129,9 @@ def label(parts: Parts) -> str:
     return " + ".join(name_of(setting) for setting, _ in parts)
 
 
-def trees_of(found: dict) -> str:
+def trees_of(trees: list[int]) -> str:
     """How many trees the winner has: "50", or "50 + 41" side by side."""
-    return " + ".join(str(t) for t in found["trees"])
+    return " + ".join(map(str, trees))
 
 
 def estimator(data: Set, setting: dict, X, Y, trees: int, seed: int):
@@ -299,7 +299,7 @@ def study(data: Set, folder: Path, quick: bool, kept: dict, save) -> None:
         print(
             f"{data.name:10} {split}  plain {found['score']['plain']:.4f}  "
             f"best {found['score']['best']:.4f}  {found['seconds']['plain']:.3f} s "
-            f"{found['seconds']['best']:.3f} s  {trees_of(found)} × {label(best)}",
+            f"{found['seconds']['best']:.3f} s  {trees_of(found['trees'])} × {label(best)}",
             flush=True,
         )
         save()
@@ -322,7 +322,7 @@ def figures(data: Set, outcome: dict) -> dict:
         "seconds": seconds,
         "common": common,
         "times": chosen.count(common),
-        "trees": trees_of({"trees": trees}),
+        "trees": trees_of(trees),
         "paper": max(data.paper) if data.paper else None,
     }
 
