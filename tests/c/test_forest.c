@@ -318,7 +318,7 @@ static void progress_cancels(void) {
 static void progress_reports(void) {
   dice d = {30};
   problem p =
-      problem_new(table_random(&d, 6000, 20, 0, 0.0, 0.0), table_random(&d, 6000, 4, 0, 0.0, 0.0));
+      problem_new(table_random(&d, 3000, 9, 0, 0.0, 0.0), table_random(&d, 3000, 4, 0, 0.0, 0.0));
   problem_set(&p, RPO_OPT_N_TREES, 24);
   rpo_forest *const quiet = problem_forest(&p, 1);
   for (int32_t threads = 1; threads < 3; threads++) {

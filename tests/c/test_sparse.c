@@ -87,19 +87,30 @@ static void sums_free(sums *s) {
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) free(blocks[i]);
 }
 
-/* Column c of the result, every operation in the number type and in order. */
-#define DEFINE_NAIVE(name, real, VALUE, DENSE, OUT)                                    \
-  static void name(sums *s, const double *weight, int64_t c) {                         \
-    for (int64_t i = 0; i < result_rows(s); i++) s->OUT[i * s->width + c] = 0;         \
-    for (int64_t i = 0; i < s->n; i++) {                                               \
-      real sum = s->kind == TRANSPOSED ? s->DENSE[i * s->stride + c] : (real)0;        \
-      for (int64_t e = s->start[i]; s->kind != TRANSPOSED && e < s->start[i + 1]; e++) \
-        sum = sum + (real)(s->VALUE[e] * s->DENSE[s->index[e] * s->stride + c]);       \
-      sum = sum * (weight == NULL ? (real)1 : (real)weight[i]);                        \
-      if (s->kind == TIMES) s->OUT[i * s->width + c] = sum;                            \
-      for (int64_t e = s->start[i]; s->kind != TIMES && e < s->start[i + 1]; e++)      \
-        s->OUT[s->index[e] * s->width + c] += (real)(s->VALUE[e] * sum);               \
-    }                                                                                  \
+enum { WIDEST = 131 };
+
+/* The result, every operation in the number type and in the order of A's entries. */
+#define DEFINE_NAIVE(name, real, VALUE, DENSE, OUT)                                         \
+  static void name(sums *s, const double *weight) {                                         \
+    real sum[WIDEST];                                                                       \
+    int64_t const width = s->width;                                                         \
+    for (int64_t k = 0; k < result_rows(s) * width; k++) s->OUT[k] = 0;                     \
+    for (int64_t i = 0; i < s->n; i++) {                                                    \
+      real const factor = weight == NULL ? (real)1 : (real)weight[i];                       \
+      for (int64_t c = 0; c < width; c++) {                                                 \
+        sum[c] = s->kind == TRANSPOSED ? s->DENSE[i * s->stride + c] : (real)0;             \
+      }                                                                                     \
+      for (int64_t e = s->start[i]; s->kind != TRANSPOSED && e < s->start[i + 1]; e++) {    \
+        const real *const row = s->DENSE + s->index[e] * s->stride;                         \
+        for (int64_t c = 0; c < width; c++) sum[c] = sum[c] + (real)(s->VALUE[e] * row[c]); \
+      }                                                                                     \
+      for (int64_t c = 0; c < width; c++) sum[c] = sum[c] * factor;                         \
+      if (s->kind == TIMES) memcpy(s->OUT + i * width, sum, (size_t)width * sizeof *sum);   \
+      for (int64_t e = s->start[i]; s->kind != TIMES && e < s->start[i + 1]; e++) {         \
+        real *const out = s->OUT + s->index[e] * width;                                     \
+        for (int64_t c = 0; c < width; c++) out[c] += (real)(s->VALUE[e] * sum[c]);         \
+      }                                                                                     \
+    }                                                                                       \
   }
 DEFINE_NAIVE(naive_double, double, value, b, out)
 DEFINE_NAIVE(naive_single, float, value32, b32, out32)
@@ -111,13 +122,8 @@ static void check_product(sums *s, const double *weight, int threads) {
   rpo_error err;
   memset(got, 0x5a, (size_t)bytes);
   CHECK_OK(by_kind[s->kind](&s->A, weight, &s->B, &control, got, &err), &err);
-  for (int64_t c = 0; c < s->width; c++) {
-    if (s->single) {
-      naive_single(s, weight, c);
-    } else {
-      naive_double(s, weight, c);
-    }
-  }
+  CHECK(s->width <= WIDEST);
+  (s->single ? naive_single : naive_double)(s, weight);
   CHECK(memcmp(got, s->single ? (const void *)s->out32 : s->out, (size_t)bytes) == 0);
   free(got);
 }
