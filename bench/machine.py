@@ -7,6 +7,7 @@ import platform
 import re
 import resource
 import sys
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
@@ -23,6 +24,7 @@ def pin(n_cores: int) -> int:
     return len(cores)
 
 
+@cache
 def describe() -> dict[str, str]:
     """Machine and versions, as they are printed and kept with the results."""
     return {

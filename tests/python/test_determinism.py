@@ -61,21 +61,23 @@ kinds = [
     (pyrpo.GradientBoostingClassifier, {"relabel": False}, S, c, None),
 ]
 for cls, options, A, Y, weight in kinds:
-    model = cls(12, random_state=7, n_jobs=int(sys.argv[1]), **options).fit(A, Y, weight)
-    predict = getattr(model, "predict_proba", model.predict)
-    if model._model.is_boosted:  # probabilities are expit or softmax, the system's, of these
-        predict = model._model.predict
-    index, value = model._model.predict_topk(A, 2)
-    parts = [model._model.dump(), predict(A), index, value, model.weights(A).data
-             if model._model.has_rows else np.empty(0), model.feature_importances_]
-    digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in parts))
-    print(cls.__name__, options, digest.hexdigest()[:16])
+    for n_jobs in map(int, sys.argv[1:]):
+        model = cls(12, random_state=7, n_jobs=n_jobs, **options).fit(A, Y, weight)
+        predict = getattr(model, "predict_proba", model.predict)
+        if model._model.is_boosted:  # probabilities are expit or softmax, the system's, of these
+            predict = model._model.predict
+        index, value = model._model.predict_topk(A, 2)
+        parts = [model._model.dump(), predict(A), index, value, model.weights(A).data
+                 if model._model.has_rows else np.empty(0), model.feature_importances_]
+        digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in parts))
+        print(cls.__name__, options, digest.hexdigest()[:16])
 """
 
 
-def digests(tmp_path, n_jobs=1, **environment):
+def digests(tmp_path, *n_jobs, **environment):
+    """Of each model, for each number of threads."""
     run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(n_jobs)],
+        [sys.executable, "-c", SCRIPT, *map(str, n_jobs)],
         env=os.environ | environment,
         cwd=tmp_path,
         capture_output=True,
@@ -84,35 +86,34 @@ def digests(tmp_path, n_jobs=1, **environment):
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    return run.stdout.splitlines()
+    said = run.stdout.splitlines()
+    return [said[i :: len(n_jobs)] for i in range(len(n_jobs))]
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory):
-    return digests(tmp_path_factory.mktemp("reference"))
+def by_threads(tmp_path_factory):
+    return digests(tmp_path_factory.mktemp("reference"), 1, 2, 3, 8)
 
 
-@pytest.mark.parametrize("n_jobs", [2, 3, 8])
-def test_threads(reference, tmp_path, n_jobs):
-    assert digests(tmp_path, n_jobs) == reference
+def test_threads(by_threads):
+    reference, *others = by_threads
+    assert len(set(reference)) == len(reference) > 30
+    assert others == [reference] * 3
 
 
 @pytest.mark.parametrize(
     "environment",
     [
-        {"RPO_ISA": "baseline"},
-        {"RPO_ISA": "avx2"},
-        {"RPO_ISA": "avx512"},
+        {"RPO_ISA": "baseline", "OMP_NUM_THREADS": "1"},
+        {"RPO_ISA": "avx2", "OMP_NUM_THREADS": "2"},
+        {"RPO_ISA": "avx512", "OPENBLAS_CORETYPE": "Haswell"},
         {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F,-FMA4"},
-        {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2_Usable,-FMA_Usable"},
-        {"OMP_NUM_THREADS": "2"},
-        {"OMP_NUM_THREADS": "1"},
-        {"OPENBLAS_CORETYPE": "Haswell"},
+        {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2_Usable,-FMA_Usable"},  # as older ones name them
     ],
     ids=lambda e: ",".join(f"{k}={v}" for k, v in e.items()),
 )
-def test_environment(reference, tmp_path, environment):
-    assert digests(tmp_path, 4, **environment) == reference
+def test_environment(by_threads, tmp_path, environment):
+    assert digests(tmp_path, 4, **environment) == by_threads[:1]
 
 
 def test_instruction_sets_are_picked(tmp_path):
@@ -172,6 +173,26 @@ def test_fits_repeat():
     shared = np.random.RandomState(0)
     model.set_params(random_state=shared)
     assert not np.array_equal(model.fit(X, Y).predict(X), model.fit(X, Y).predict(X))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pyrpo.DecisionTreeRegressor(),
+        pyrpo.RandomForestRegressor(3),
+        pyrpo.GradientBoostingRegressor(3),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_an_int_is_the_seed(estimator):
+    X, Y = np.random.default_rng(0).normal(size=(2, 120, 4))
+    for seed in (0, 7, np.int64(2**32 - 1)):
+        assert estimator.set_params(random_state=seed).fit(X, Y)._seed == seed
+    for wrong in (-1, 2**32, "a seed"):
+        with pytest.raises(ValueError, match=r"[Ss]eed"):
+            estimator.set_params(random_state=wrong).fit(X, Y)
+    drawn = np.random.RandomState(5).randint(2**31 - 1)
+    assert estimator.set_params(random_state=np.random.RandomState(5)).fit(X, Y)._seed == drawn
 
 
 def test_trees_do_not_depend_on_how_many_there_are():
