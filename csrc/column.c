@@ -158,13 +158,20 @@ static int load_few(few *w, const double *values, int64_t size, int32_t *codes) 
 
 /* Runs of the few values, in ascending order, with `zeros` more zeros. */
 static void sort_few(few *w, int64_t zeros, int with_zero, runs *r) {
+  static const int32_t gaps[] = {57, 23, 10, 4, 1};
   uint64_t const zero = key_of(0.0);
   int32_t order[FEW];
   int open = with_zero;
-  for (int32_t i = 0; i < w->count; i++) {
-    int32_t j = i;
-    for (; j > 0 && w->key[order[j - 1]] > w->key[i]; j--) order[j] = order[j - 1];
-    order[j] = i;
+  for (int32_t i = 0; i < w->count; i++) order[i] = i;
+  for (size_t g = 0; g < sizeof gaps / sizeof *gaps; g++) { /* Shell's sort */
+    int32_t const gap = gaps[g];
+    for (int32_t i = gap; i < w->count; i++) {
+      int32_t const moved = order[i];
+      int32_t j = i;
+      for (; j >= gap && w->key[order[j - gap]] > w->key[moved]; j -= gap)
+        order[j] = order[j - gap];
+      order[j] = moved;
+    }
   }
   r->count = 0;
   for (int32_t i = 0; i <= w->count; i++) {

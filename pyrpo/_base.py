@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pyrpo._fitted import Fitted
@@ -22,7 +21,13 @@ from pyrpo._inputs import (
     regression_outputs,
 )
 from pyrpo._native import Model
-from pyrpo._options import bin_count, check_criterion, label_threshold, tree_options
+from pyrpo._options import (
+    bin_count,
+    check_criterion,
+    label_threshold,
+    seed_of,
+    tree_options,
+)
 from pyrpo._readout import Classifier, Regressor
 
 
@@ -118,7 +123,7 @@ class BaseTrees(Fitted):
 
     def _resume(self, earlier: dict[str, Any], options: dict[str, float]) -> bool:
         """Set the seed; False: an earlier fit has all the trees already."""
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._seed = seed_of(self.random_state)
         options["seed"] = self._seed
         return True
 

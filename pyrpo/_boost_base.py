@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pyrpo._boost_data import BoostData
@@ -21,7 +20,15 @@ from pyrpo._fitted import Fitted
 from pyrpo._inputs import check_same_rows, check_X, check_y_given
 from pyrpo._native import Features, Projection
 from pyrpo._native_boost import LEAVES, LOSSES, Boost, staged_scores
-from pyrpo._options import bin_count, check_shared, count, feature_count, number, switch
+from pyrpo._options import (
+    bin_count,
+    check_shared,
+    count,
+    feature_count,
+    number,
+    seed_of,
+    switch,
+)
 from pyrpo.projection import NAMES, resolve_projection
 
 _LEAST_GAIN = 0.02  # of loss, in a leaf's step of one output: less is left out of compact models
@@ -79,9 +86,8 @@ class BaseBoosting(Fitted):
             raise ValueError("warm_start=True does not go with strategy='single_target'")
         options = self._options(data, X.shape[1])
         stopping = self._stopping(data, eval_set)
-        random = check_random_state(self.random_state)
         if not earlier:  # else that of the rounds already run
-            self._seed = int(random.randint(2**31 - 1))
+            self._seed = seed_of(self.random_state)
         options["seed"] = self._seed
         projection = self._projection(data)
         X, data = self._hold_out(X, data, stopping, eval_set)

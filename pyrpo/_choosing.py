@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from math import log
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def _sizes(shape: tuple[int, int], kind: str) -> list[int]:
     """The paper's m: 1, ln d, 2 ln d, and 25, as far as the kind allows."""
     d = shape[1]
     most = min(shape) if kind == "pca" else d
-    wanted = (1, resolve_components("log", *shape), int(0.5 + 2 * np.log(d)), 25)
+    wanted = (1, resolve_components("log", *shape), int(0.5 + 2 * log(d)), 25)
     return sorted({max(1, min(m, most)) for m in wanted})
 
 

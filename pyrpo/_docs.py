@@ -33,7 +33,10 @@ PARAMETERS: dict[str, tuple[str, str]] = {
         'Score on the rows that trees left out; "lrap": label ranking average precision.',
     ),
     "n_jobs": (_INT_OR_NONE, "Native threads. The same seed gives the same forest for any number."),
-    "random_state": ("int, RandomState or None", "Seed of all draws."),
+    "random_state": (
+        "int, RandomState or None",
+        "Seed of all draws; an int is the seed of the C library, which draws the same for it.",
+    ),
     "verbose": ("int", "A progress bar when positive (needs tqdm)."),
     "warm_start": ("bool", "Keep the trees grown so far and add to them."),
     "class_weight": (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_array, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
@@ -15,17 +15,27 @@ from sklearn.utils.validation import validate_data
 from pyrpo._native_call import Matrix
 
 LARGEST = 1e100  # of outputs
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def is_ready(a: Any, dtypes: tuple[np.dtype, ...] = FLOATS) -> bool:
+    """Whether `check_array` would return this very array, which takes it longer than a tree."""
+    return type(a) is np.ndarray and a.dtype in dtypes and a.ndim == 2 and a.size > 0
 
 
 def check_X(estimator: Any, X: Any, *, reset: bool) -> Any:
     """X as a float array of any strides or as CSR (CSC too in fit); NaN means missing."""
+    if is_ready(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        assert_all_finite(X, allow_nan=True, input_name="X")
+        return X
     check_structure(X, "X")
     X = validate_data(
         estimator,
         X,
         reset=reset,
         accept_sparse=["csr", "csc"] if reset else "csr",
-        dtype=[np.float64, np.float32],
+        dtype=FLOATS,
         ensure_all_finite="allow-nan",
     )
     return canonical(X) if sparse.issparse(X) else X
@@ -189,9 +199,13 @@ def real_outputs(y: Any) -> tuple[Any, int]:
         Y = canonical(check_array(y, accept_sparse="csr", dtype=np.float64, input_name="y"))
         _check_size(Y.data)
         return Y, 2
-    Y = check_array(
-        y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
-    )
+    if is_ready(y, FLOATS[:1]):
+        assert_all_finite(y, allow_nan=True, input_name="y")
+        Y = y
+    else:
+        Y = check_array(
+            y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
+        )
     if np.isnan(Y).all():
         raise ValueError("Input y contains NaN only")
     _check_size(Y)

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 
 def _is(kind: type, value: Any) -> bool:
@@ -30,6 +31,13 @@ def positive(value: Any, name: str) -> float:
     if not 0 < value < np.inf:
         raise ValueError(f"{name} must be positive and finite, got {value}")
     return float(value)
+
+
+def seed_of(random_state: Any) -> int:
+    """The library's seed. An int is that itself: other languages draw the same from it."""
+    if _is(Integral, random_state) and 0 <= random_state < 2**32:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def label_count(k: Any, n_labels: int) -> int:

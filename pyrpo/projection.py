@@ -20,12 +20,13 @@ from sklearn.base import (
     clone,
 )
 from sklearn.decomposition import PCA
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyrpo._docs import store
 from pyrpo._inputs import canonical, check_structure
 from pyrpo._native import Projection
+from pyrpo._options import seed_of
 
 __all__ = [
     "AchlioptasProjection",
@@ -109,8 +110,7 @@ class _Projection(_OutputTransformer):
         self
         """
         Y = self._read(Y, reset=True)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._spec = self.spec(*Y.shape, seed=seed)
+        self._spec = self.spec(*Y.shape, seed=seed_of(self.random_state))
         self.n_components_ = self._spec.components
         return self
 
