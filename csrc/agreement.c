@@ -11,8 +11,8 @@
 typedef struct agreement {
   rpo_reading r; /* first: tasks get it by this address */
   const rpo_matrix *Y;
-  double *out;    /* rows x 3 */
-  double **value; /* by thread: f of one tree, by column */
+  double *out;   /* rows x 3 */
+  double **work; /* by thread: f of one tree less y, and y, by column */
 } agreement;
 
 /* Rows of Y or L that make tree t's value for row i of the block, and their weights. */
@@ -91,7 +91,15 @@ static void agree_sparse(agreement *g, rpo_scratch *s, int64_t i, int64_t row,
 static void agree_dense(agreement *g, rpo_scratch *s, int64_t i, int64_t row, double *value,
                         const uint8_t *in_bag, double *out) {
   const rpo_forest *const m = g->r.m;
-  double *const sum = s->sum;
+  double *const sum = s->sum, *const y = value + m->columns;
+  int64_t const first = g->Y->format == RPO_DENSE ? 0 : rpo_ptr_at(g->Y, row);
+  int64_t const end = g->Y->format == RPO_DENSE ? m->columns : rpo_ptr_at(g->Y, row + 1);
+  memset(y, 0, (size_t)m->columns * sizeof *y);
+  for (int64_t e = first; e < end; e++) {
+    int64_t j;
+    double const v = y_at(g->Y, row, e, &j);
+    y[j] += v;
+  }
   memset(sum, 0, (size_t)m->columns * sizeof *sum);
   out[0] = out[1] = out[2] = 0.0;
   for (int64_t t = 0; t < m->trees; t++) {
@@ -99,13 +107,7 @@ static void agree_dense(agreement *g, rpo_scratch *s, int64_t i, int64_t row, do
     int64_t const found = pick_tree(&g->r, s, i, t);
     memset(value, 0, (size_t)m->columns * sizeof *value);
     rpo_add_values(m, s->pick, s->share, found, value);
-    int64_t const first = g->Y->format == RPO_DENSE ? 0 : rpo_ptr_at(g->Y, row);
-    int64_t const end = g->Y->format == RPO_DENSE ? m->columns : rpo_ptr_at(g->Y, row + 1);
-    for (int64_t e = first; e < end; e++) {
-      int64_t j;
-      double const y = y_at(g->Y, row, e, &j);
-      value[j] -= y;
-    }
+    for (int64_t j = 0; j < m->columns; j++) value[j] -= y[j];
     out[0] += 1.0;
     out[1] += dot(value, value, m->columns);
     out[2] += 2.0 * dot(value, sum, m->columns);
@@ -120,9 +122,9 @@ static rpo_status agree_block(void *context, int64_t task, int thread, rpo_job *
   rpo_scratch *const s = &g->r.scratch[thread];
   int64_t first, rows;
   RPO_TRY(rpo_find_leaves(&g->r, task, thread, job, &first, &rows, err));
-  if (m->value_start == NULL && g->value[thread] == NULL) {
-    g->value[thread] = rpo_new(m->columns, 8);
-    if (g->value[thread] == NULL) return rpo_fail_memory(err, "the errors");
+  if (m->value_start == NULL && g->work[thread] == NULL) {
+    g->work[thread] = rpo_new(m->columns, 16);
+    if (g->work[thread] == NULL) return rpo_fail_memory(err, "the errors");
   }
   for (int64_t i = 0; i < rows; i++) {
     const uint8_t *const in_bag = g->r.in_bag + first + i;
@@ -131,7 +133,7 @@ static rpo_status agree_block(void *context, int64_t task, int thread, rpo_job *
     if (m->value_start != NULL) {
       agree_sparse(g, s, i, first + i, in_bag, out);
     } else {
-      agree_dense(g, s, i, first + i, g->value[thread], in_bag, out);
+      agree_dense(g, s, i, first + i, g->work[thread], in_bag, out);
     }
   }
   return RPO_OK;
@@ -177,16 +179,16 @@ rpo_status rpo_forest_agreement(const rpo_forest *m, const rpo_matrix *X, const 
   g.out = out;
   g.r.sums = 1;
   RPO_GOTO(rpo_in_bag(m, rows, X->rows, weight, control, &in_bag, err));
-  g.value = rpo_new_zero(threads, (int64_t)sizeof *g.value);
-  if (g.value == NULL) {
+  g.work = rpo_new_zero(threads, (int64_t)sizeof *g.work);
+  if (g.work == NULL) {
     status = rpo_fail_memory(err, "the errors");
     goto done;
   }
   g.r.in_bag = in_bag;
   status = rpo_read_blocks(&g.r, control, agree_block, err);
 done:
-  for (int i = 0; g.value != NULL && i < threads; i++) rpo_delete(g.value[i]);
-  rpo_delete(g.value);
+  for (int i = 0; g.work != NULL && i < threads; i++) rpo_delete(g.work[i]);
+  rpo_delete(g.work);
   rpo_delete(in_bag);
   return status;
 }

@@ -86,8 +86,9 @@ class BaseBoosting(Fitted):
             raise ValueError("warm_start=True does not go with strategy='single_target'")
         options = self._options(data, X.shape[1])
         stopping = self._stopping(data, eval_set)
+        seed = seed_of(self.random_state)
         if not earlier:  # else that of the rounds already run
-            self._seed = seed_of(self.random_state)
+            self._seed = seed
         options["seed"] = self._seed
         projection = self._projection(data)
         X, data = self._hold_out(X, data, stopping, eval_set)
@@ -240,8 +241,7 @@ class BaseBoosting(Fitted):
             )
         if not stopping:
             return X, data
-        rng = np.random.default_rng(self._seed)
-        held = data.choose(rng, self.validation_fraction)
+        held = data.choose(self._seed, self.validation_fraction)
         return X, data.hold(held)
 
     # ---- reading out ----

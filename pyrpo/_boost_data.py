@@ -20,6 +20,7 @@ from pyrpo._inputs import (
     labels_or_classes,
     real_outputs,
 )
+from pyrpo._options import stream
 
 FAR = 1e4  # times its range from 0 is too far for an output
 LARGEST = 1e20  # of outputs: sums of many, weighted, fit single precision
@@ -85,10 +86,11 @@ class BoostData:
         watched[rows] = True
         return replace(self, watched=watched)
 
-    def choose(self, rng: np.random.Generator, share: float) -> np.ndarray:
+    def choose(self, seed: int, share: float) -> np.ndarray:
         """Rows of positive weight to hold out; of classes, each its share."""
         rows = np.arange(self.rows) if self.weight is None else np.flatnonzero(self.weight)
         wanted = min(max(1, ceil(share * len(rows))), len(rows) - 1)
+        rng = stream(seed, "held out")
         order = rng.permutation(rows)
         if not self.classes or self.outputs < 2:
             return order[:wanted]

@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from pyrpo._native import Features
 from pyrpo._native_boost import Boost
-from pyrpo._options import number
+from pyrpo._options import number, stream
 
 
 def check_learner(learner: Any, estimator: Any) -> None:
@@ -56,7 +56,7 @@ class LearnerBoost(Boost):
     def __init__(self, learner: Any, X: Any, seed: int, options: Any, Y: Any, **more: Any) -> None:
         blank = Features(np.zeros((X.shape[0], 1), dtype=np.float32))  # no tree looks at it
         super().__init__(options, blank, Y, **more)
-        self._learner, self._X, self._rng = learner, X, np.random.default_rng(seed)
+        self._learner, self._X, self._rng = learner, X, stream(seed, "learners")
         weight = more.get("weight") if has_fit_parameter(learner, "sample_weight") else None
         self._weight = None if weight is None else np.asarray(weight)
         self._fitted: list[Any] = []

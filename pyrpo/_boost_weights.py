@@ -235,7 +235,7 @@ def _unwatched(boosting: Any, weight: np.ndarray, rows: int) -> np.ndarray:
             "weights: rows were held out by class; use refit=True or early_stopping=False"
         )
     data = BoostData(np.broadcast_to(0.0, (len(weight), 1)), weight)
-    held = data.choose(np.random.default_rng(boosting._seed), boosting.validation_fraction)
+    held = data.choose(boosting._seed, boosting.validation_fraction)
     weight = weight.copy()
     weight[held] = 0.0
     return weight

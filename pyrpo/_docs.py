@@ -35,7 +35,7 @@ PARAMETERS: dict[str, tuple[str, str]] = {
     "n_jobs": (_INT_OR_NONE, "Native threads. The same seed gives the same forest for any number."),
     "random_state": (
         "int, RandomState or None",
-        "Seed of all draws; an int is the seed of the C library, which draws the same for it.",
+        "Seed of all draws: the library's own if it is an int, else one drawn from it.",
     ),
     "verbose": ("int", "A progress bar when positive (needs tqdm)."),
     "warm_start": ("bool", "Keep the trees grown so far and add to them."),

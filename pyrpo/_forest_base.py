@@ -17,7 +17,7 @@ from pyrpo._growth import Growth, SingleTargets
 from pyrpo._inputs import Outputs, check_same_classes
 from pyrpo._native import Model
 from pyrpo._note import KEPT
-from pyrpo._options import check_shared, count, switch
+from pyrpo._options import check_shared, count, seed_of, switch
 from pyrpo.metrics import label_ranking_average_precision
 from pyrpo.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -142,6 +142,7 @@ class BaseForest(ChoosesItself, BaseTrees):
     def _resume(self, earlier, options):
         if not (self.warm_start and earlier):
             return super()._resume(earlier, options)
+        seed_of(self.random_state)  # checked only: the trees go on with the seed they have
         check_same_classes(self, earlier)
         grown = earlier["_model"].n_trees
         more = options["n_trees"] - grown

@@ -19,6 +19,7 @@ from scipy import sparse
 from pyrpo._inputs import Outputs
 from pyrpo._native import Features, Model
 from pyrpo._native_call import Matrix
+from pyrpo._options import stream
 from pyrpo.projection import resolve_projection
 
 ROWS = 2000  # scored at most
@@ -175,8 +176,13 @@ class Errors:
 
     def estimate(self, weight: np.ndarray) -> tuple[float, float]:
         """Error of infinitely many trees, and the variance that each tree adds to it."""
-        limit, variance = (weighted(rows, weight)[0] for rows in self.by_row())
-        return limit, variance
+        rows = np.column_stack(self.by_row())
+        used = ~np.isnan(rows[:, 0])  # rows of fewer trees than two lack both
+        total = weight[used].sum()
+        if not total > 0:
+            return np.nan, np.nan
+        limit, variance = weight[used] @ rows[used] / total
+        return float(limit), float(variance)
 
 
 def weighted(rows: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
@@ -196,7 +202,7 @@ class Watched:
     def __init__(self, growth: Growth) -> None:
         n, options = growth.X.shape[0], growth.options
         count = min(ROWS, n)
-        rng = np.random.default_rng([int(options["seed"]), 1])
+        rng = stream(int(options["seed"]), "watched")
         self.rows = np.sort(rng.permutation(n)[:count])
         outputs, self._growth = growth.outputs, growth
         self.weight = np.ones(count) if outputs.weight is None else outputs.weight[self.rows]

@@ -40,6 +40,14 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+_PURPOSES = {"watched": 1, "held out": 2, "learners": 3}
+
+
+def stream(seed: int, purpose: str) -> np.random.Generator:
+    """Numpy's draws of a seed: others than a caller's, who may have seeded numpy with the same."""
+    return np.random.default_rng([seed, _PURPOSES[purpose]])
+
+
 def label_count(k: Any, n_labels: int) -> int:
     """So many of the labels."""
     if not _is(Integral, k):

@@ -104,11 +104,17 @@ def test_threads(by_threads):
 @pytest.mark.parametrize(
     "environment",
     [
-        {"RPO_ISA": "baseline", "OMP_NUM_THREADS": "1"},
-        {"RPO_ISA": "avx2", "OMP_NUM_THREADS": "2"},
+        {"RPO_ISA": "baseline"},
+        {"RPO_ISA": "avx2"},
         {"RPO_ISA": "avx512", "OPENBLAS_CORETYPE": "Haswell"},
-        {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F,-FMA4"},
-        {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2_Usable,-FMA_Usable"},  # as older ones name them
+        {
+            "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX512F,-FMA4",
+            "OMP_NUM_THREADS": "1",
+        },
+        {  # as older ones name them
+            "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2_Usable,-FMA_Usable",
+            "OMP_NUM_THREADS": "2",
+        },
     ],
     ids=lambda e: ",".join(f"{k}={v}" for k, v in e.items()),
 )
@@ -191,8 +197,22 @@ def test_an_int_is_the_seed(estimator):
     for wrong in (-1, 2**32, "a seed"):
         with pytest.raises(ValueError, match=r"[Ss]eed"):
             estimator.set_params(random_state=wrong).fit(X, Y)
+    if hasattr(estimator, "warm_start"):
+        estimator.set_params(random_state=3).fit(X, Y).set_params(warm_start=True)
+        with pytest.raises(ValueError, match=r"[Ss]eed"):
+            estimator.set_params(n_estimators=4, random_state=-1).fit(X, Y)
+        estimator.set_params(warm_start=False)
     drawn = np.random.RandomState(5).randint(2**31 - 1)
     assert estimator.set_params(random_state=np.random.RandomState(5)).fit(X, Y)._seed == drawn
+
+
+def test_rows_held_out_are_not_those_a_caller_drew():
+    """Of the same int: here the rows without y, a fifth, would be all that early stopping sees."""
+    X = np.random.default_rng(9).normal(size=(200, 4))
+    Y = X[:, :2].copy()
+    Y[np.random.default_rng(0).permutation(200)[:40]] = np.nan
+    model = pyrpo.GradientBoostingRegressor(50, random_state=0).fit(X, Y)
+    assert model.n_estimators_ > 30
 
 
 def test_trees_do_not_depend_on_how_many_there_are():

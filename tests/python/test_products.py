@@ -156,7 +156,7 @@ from pyrpo._products import gram_product, product, t_product
 
 rng = np.random.default_rng(0)
 for dtype in (np.float32, np.float64):
-    for n, p, m in [(900, 70, 1), (900, 70, 37), (1000, 700, 129), (50, 3000, 120)]:
+    for n, p, m in [(900, 70, 1), (900, 70, 37), (1000, 1000, 129), (50, 3000, 120)]:
         A = sparse.random_array((n, p), density=0.05, rng=rng, format="csr", dtype=dtype)
         Z, w = rng.normal(size=(p, m)).astype(dtype), rng.random(n)
         for jobs in sys.argv[1:]:
