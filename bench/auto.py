@@ -1,0 +1,151 @@
+"""Random forests whose parameters choose themselves, beside those of fixed ones.
+
+    python bench/auto.py --data FOLDER [SET ...]
+
+Mean scores and CPU seconds of a fit on one thread over random splits of the paper's sizes: the
+plain forest (original outputs, k = sqrt(p); of targets k = p too, which is scikit-learn's default)
+and the forest with no parameter set. Labels by label ranking average precision over rows that have
+some, targets by the mean of their R2. `overhead`: seconds of the fit by default that grow no trees,
+less those of the plain forest, over all of its seconds: scoring the race, joining its trees. Prints
+the tables of docs/tuning.md; all numbers go to bench/results/auto.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import beyond
+import machine
+import numpy as np
+import rows
+
+from pyrpo import RandomForestClassifier, RandomForestRegressor
+from pyrpo._native import Model
+
+SPLITS = {"bibtex": 5, "delicious": 3}
+PLAIN = {"projection": None, "n_components": "log", "max_features": "sqrt"}
+ARMS: dict[str, dict[str, Any]] = {"k = √p": PLAIN, "by default": {}}
+# Best of Table 1's columns, as the paper has it: mean and deviation over its splits.
+PAPER = {
+    "emotions": (0.810, 0.014), "scene": (0.875, 0.007), "yeast": (0.759, 0.008),
+    "cal500": (0.506, 0.007), "bibtex": (0.566, 0.004), "delicious": (0.384, 0.004),
+}  # fmt: skip
+
+
+class Growing:
+    """While it lasts: CPU seconds spent in the library's growing of trees."""
+
+    def __enter__(self) -> Growing:
+        self.seconds, self.fit = 0.0, Model.fit
+
+        def timed(*args, **kwargs):
+            start = process_time()
+            try:
+                return self.fit(*args, **kwargs)
+            finally:
+                self.seconds += process_time() - start
+
+        Model.fit = timed
+        return self
+
+    def __exit__(self, *_) -> None:
+        Model.fit = self.fit
+
+
+def measure(data: beyond.Set, options: dict, seed: int, train: tuple, test: tuple) -> dict:
+    """Score, CPU seconds of the fit, and those of them that grew trees; least of three."""
+    kind = RandomForestRegressor if data.targets else RandomForestClassifier
+    took = []
+    for _ in range(3):
+        forest = kind(100, random_state=seed, n_jobs=1, **options)
+        with Growing() as growing:
+            start = process_time()
+            forest.fit(*train)
+            took.append((process_time() - start, growing.seconds))
+    p = forest.predict(test[0]) if data.targets else forest.predict_proba(test[0])
+    seconds, grown = min(took)
+    raced = any(row["chosen"] for row in getattr(getattr(forest, "tuning_", None), "rows", []))
+    return {
+        "score": beyond.score(data, test[1], p),
+        "seconds": seconds,
+        "grown": grown,
+        "raced": raced,
+    }
+
+
+def study(data: beyond.Set, folder: Path) -> dict | None:
+    """Arms on the same random splits; None: no file."""
+    read = beyond.read(data, folder)
+    if read is None:
+        return None
+    X, Y = read
+    arms = ARMS if data.targets is None else {"k = p": PLAIN | {"max_features": None}, **ARMS}
+    found: dict[str, list] = {name: [] for name in arms}
+    for seed in range(SPLITS.get(data.name, 10)):
+        order = np.random.default_rng(seed).permutation(X.shape[0])
+        fit, held = order[: data.train], order[data.train :]
+        for name, options in arms.items():
+            found[name].append(measure(data, options, seed, (X[fit], Y[fit]), (X[held], Y[held])))
+    return {
+        name: {key: [run[key] for run in runs] for key in runs[0]} for name, runs in found.items()
+    }
+
+
+def line(name: str, found: dict) -> str:
+    """A row of the table."""
+    cells = [name]
+    for arm in found.values():
+        cells += [f"{np.mean(arm['score']):.4f} ± {np.std(arm['score']):.4f}"]
+        cells += [f"{np.mean(arm['seconds']):.3f}"]
+    plain, default = ({k: np.sum(v) for k, v in found[a].items()} for a in ARMS)
+    rest = (default["seconds"] - default["grown"]) - (plain["seconds"] - plain["grown"])
+    overhead = rest / default["seconds"]
+    cells += [f"{100 * overhead:.0f} %" if default["raced"] else "—"]
+    if name in PAPER:
+        mean, deviation = PAPER[name]
+        off = (np.mean(found["by default"]["score"]) - mean) / deviation
+        cells += [f"{mean:.3f} ± {deviation:.3f}", f"{off:+.1f}"]
+    elif len(found) == len(ARMS):
+        cells += ["", ""]
+    return f"| {' | '.join(cells)} |"
+
+
+def table(results: dict, targets: bool) -> str:
+    """All sets of labels, or of targets."""
+    mine = {d.name: d for d in beyond.SETS if not d.classes and (d.targets is not None) == targets}
+    arms = [*(["k = p"] if targets else []), *ARMS]
+    head = ["set", *(word for arm in arms for word in (arm, "s")), "overhead"]
+    head += [] if targets else ["paper", "off, deviations"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    return "\n".join([*lines, *(line(n, results[n]) for n in mine if n in results)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder of the files")
+    out = rows.ROOT / "bench" / "results" / "auto.json"
+    parser.add_argument("--out", type=Path, default=out)
+    parser.add_argument("sets", nargs="*", help="names; all unless given")
+    wanted = parser.parse_args()
+    kept = json.loads(wanted.out.read_text()) if wanted.out.exists() else {"sets": {}}
+    for data in beyond.SETS:
+        if data.classes or (wanted.sets and data.name not in wanted.sets):
+            continue
+        found = study(data, wanted.data)
+        if found is not None:
+            kept["sets"][data.name] = found
+            kept |= {"machine": machine.describe(), "date": rows.today()}
+            rows.keep(wanted.out, kept)
+            print(line(data.name, found), flush=True)
+    for targets in (False, True):
+        print("\n" + table(kept["sets"], targets))
+
+
+if __name__ == "__main__":
+    main()
