@@ -53,7 +53,7 @@ class Set:
 
 SETS = [
     Set("delicious", 12920, 2, 2, paper=(0.384, 0.360)),
-    Set("bibtex", 4880, 4, 2, paper=(0.566, 0.584)),
+    Set("bibtex", 4880, 10, 2, paper=(0.566, 0.584)),
     Set("scene", 1211, 5, 4, paper=(0.875, 0.878)),
     Set("yeast", 1500, 5, 4, paper=(0.759, 0.757)),
     Set("emotions", 391, paper=(0.810, 0.810)),
@@ -62,7 +62,7 @@ SETS = [
     Set("atp1d", 168, targets=6),
     Set("oes97", 167, targets=16),
     Set("wq", 530, targets=14),
-    Set("edm", 77, splits=40, fifths=20, targets=2),
+    Set("edm", 77, splits=100, fifths=20, targets=2),
     Set("aloi", 97200, 1, 3, classes=True),
 ]
 
