@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from pyrpo._native_call import Matrix
 
 LARGEST = 1e100  # of outputs
-FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # read as they are; the first is wanted
 
 
 def is_ready(a: Any, dtypes: tuple[np.dtype, ...] = FLOATS) -> bool:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pyrpo._docs import store
 from pyrpo._inputs import (
+    FLOATS,
     canonical,
     check_same_rows,
     check_structure,
@@ -28,8 +29,6 @@ from pyrpo.embedding import Rembrandt
 from pyrpo.feature_map import RandomFourierFeatures
 
 __all__ = ["LabelEmbeddingClassifier"]
-
-_FLOATS = [np.float64, np.float32]
 
 
 class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
@@ -166,7 +165,7 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
 
     def _read_X(self, X: Any, *, reset: bool) -> Any:
         check_structure(X, "X")
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=_FLOATS)
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=FLOATS)
         return canonical(sparse.csr_array(X)) if sparse.issparse(X) else X
 
     def _embedding(self, n_labels: int, rng: Any) -> Any:

@@ -11,12 +11,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pyrpo._inputs import canonical, check_structure, check_weight
+from pyrpo._inputs import FLOATS, canonical, check_structure, check_weight
 from pyrpo._keeping import SavesArrays
 from pyrpo._options import label_count
 from pyrpo._products import product
-
-FLOATS = [np.float64, np.float32]
 
 
 class Embedding(SavesArrays, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
