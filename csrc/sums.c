@@ -85,7 +85,7 @@ static rpo_status sum_block(void *context, int64_t task, int thread, rpo_job *jo
   int64_t const d = m->outputs;
   int64_t first, rows;
   RPO_TRY(rpo_find_leaves(r, task, thread, job, &first, &rows, err));
-  int64_t const fit = d >= SUM_NUMBERS ? 1 : SUM_NUMBERS / d, each = rows < fit ? rows : fit;
+  int64_t const most = d >= SUM_NUMBERS ? 1 : SUM_NUMBERS / d, each = rows < most ? rows : most;
   float *const sum = rpo_new(each * d, 4);
   rpo_status status = sum == NULL ? rpo_fail_memory(err, "the predictions") : RPO_OK;
   for (int64_t from = 0; from < rows && status == RPO_OK; from += each) {
