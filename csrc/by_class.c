@@ -36,7 +36,7 @@ rpo_status rpo_by_class_sort(const rpo_features *f, rpo_target *target, rpo_by_c
   out->features = *f;
   out->order = rpo_new(f->rows, 4);
   uint8_t *const codes = rpo_new(f->rows * f->cols, 1);
-  uint8_t *const row_codes = rpo_new(f->rows * f->cols, 1);
+  uint8_t *const row_codes = rpo_new_zero(f->rows * f->cols + RPO_READ_BEYOND, 1);
   out->features.codes = codes;
   out->features.row_codes = row_codes;
   rpo_status status = RPO_OK;

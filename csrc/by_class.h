@@ -3,6 +3,8 @@
 #define RPO_BY_CLASS_H
 #include "grow.h"
 
+#define RPO_READ_BEYOND 128 /* bytes behind the codes row after row that may be read */
+
 typedef struct rpo_by_class {
   int32_t *order;        /* by place: the row */
   rpo_features features; /* codes of its own, in that order; the rest borrowed */

@@ -334,6 +334,7 @@ rpo_status rpo_grower_run(rpo_grower *g, const rpo_target *target, const double 
   g->n_nodes = 0;
   g->work = g->total_work = 0;
   g->total_weight = 0.0;
+  g->light = whole;
   g->job = job;
   g->thread = thread;
   g->err = err;
@@ -341,6 +342,7 @@ rpo_status rpo_grower_run(rpo_grower *g, const rpo_target *target, const double 
     g->position[i] = INT32_MAX; /* in no node */
     if (!(weight[i] > 0.0)) continue;
     g->whole_weight[i] = whole ? (int32_t)weight[i] : 0;
+    g->light &= weight[i] <= RPO_LIGHT;
     g->total_weight += weight[i];
     g->position[i] = (int32_t)rows;
     g->samples[rows++] = (int32_t)i;

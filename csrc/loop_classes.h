@@ -1,121 +1,309 @@
 /* The best cuts of features of few values where every row has one class: all cuts of several features
  * in one walk over the rows, which lie class after class.
  *
- * Within a class each feature counts its rows' weights by code. When the class ends, the sums of the
- * counts from code t on are what the class has on the right side of the cut before t: S_j of all cuts,
- * which enter |S|^2, S.T and w (loop_sums.h) side by side, a cut a lane. Nothing is listed or sorted.
- * The sums are exact in 32 bits since none exceeds |T|^2. */
+ * Every cut has a lane. A row adds its weight to the lanes of the cuts that it lies to the right of: of
+ * a feature, one load from a ramp at its code. When a class ends its counts are S_j of all cuts, which
+ * enter |S|^2, S.T and w (loop_sums.h) side by side. Nothing is listed or sorted. Sums are of 16 bits
+ * while they fit, then of 32, exact since none exceeds |T|^2.
+ *
+ * Single precision then tells which features may have a better cut than the best so far; only of
+ * these are scores made, as everywhere else. */
 #if HAVE_LANES
 
-enum { BATCH = 16, AHEAD = 8 }; /* features walked together; rows fetched ahead */
+enum {
+  BATCH = 16,         /* features walked together */
+  AHEAD = 24,         /* rows fetched ahead */
+  MOST_COUNTED = 255, /* of a class, in 8 bits */
+};
 
-typedef uint32_t cuts __attribute__((vector_size(4 * RPO_CUTS), may_alias));
+/* The cut before code t is in lane RPO_CUTS - t of its feature. */
+typedef uint8_t counts8 __attribute__((vector_size(RPO_CUTS), may_alias, aligned(1)));
+typedef uint16_t counts16 __attribute__((vector_size(2 * RPO_CUTS)));
+typedef uint32_t counts32 __attribute__((vector_size(4 * RPO_CUTS), may_alias));
 
-/* Lane t: lane t + n of `a`, or 0; `zero` is at hand. */
-#if defined(__clang__)
-#define LANES_FROM(a, ...) __builtin_shufflevector(a, zero, __VA_ARGS__)
-#else
-#define LANES_FROM(a, ...) __builtin_shuffle(a, zero, (cuts){__VA_ARGS__})
-#endif
+/* By weight: from place c on, the weight for each cut that code c is to the right of. */
+#define ZEROS 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+#define RAMP(w) {ZEROS, w, w, w, w, w, w, w, w, w, w, w, w, w, w, w, w}
+static const uint8_t ramps[RPO_LIGHT + 1][2 * RPO_CUTS] __attribute__((aligned(64))) = {
+    RAMP(0), RAMP(1), RAMP(2),  RAMP(3),  RAMP(4),  RAMP(5),  RAMP(6),  RAMP(7),
+    RAMP(8), RAMP(9), RAMP(10), RAMP(11), RAMP(12), RAMP(13), RAMP(14), RAMP(15)};
 
-/* Lane t becomes the sum of lanes t, t + 1, ... */
-ALWAYS_INLINE void sum_from(cuts *v) {
-  cuts const zero = {0};
-  cuts a = *v;
-  a += LANES_FROM(a, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
-  a += LANES_FROM(a, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17);
-  a += LANES_FROM(a, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19);
-  a += LANES_FROM(a, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23);
-  *v = a;
-}
-
-typedef struct cut_sums {
-  cuts count; /* of the class at hand, by code */
-  cuts square, dot, weight;
-  cuts rows; /* by code; kept when leaves have a least size */
+typedef struct cut_sums { /* by feature */
+  counts32 square[BATCH], dot[BATCH], weight[BATCH];
 } cut_sums;
 
-ALWAYS_INLINE void end_class(cut_sums *sums, int n, uint32_t total) {
+/* What is not yet in the sums above. */
+typedef struct short_sums {
+  counts16 square[BATCH], dot[BATCH], weight[BATCH];
+} short_sums;
+
+ALWAYS_INLINE void clear(int n, short_sums *sums) {
+  counts16 const none = {0};
+  for (int c = 0; c < n; c++) sums->square[c] = sums->dot[c] = sums->weight[c] = none;
+}
+
+/* To sums that hold nothing, unless some were added before. */
+ALWAYS_INLINE void flush(int n, const short_sums *from, int before, cut_sums *to) {
+  counts32 const none = {0};
+  for (int c = 0; c < n && !before; c++) to->square[c] = to->dot[c] = to->weight[c] = none;
   for (int c = 0; c < n; c++) {
-    cut_sums *const a = &sums[c];
-    cuts s = a->count;
-    sum_from(&s);
-    a->square += s * s;
-    a->dot += s * total;
-    a->weight += s;
-    a->count ^= a->count;
+    to->square[c] += __builtin_convertvector(from->square[c], counts32);
+    to->dot[c] += __builtin_convertvector(from->dot[c], counts32);
+    to->weight[c] += __builtin_convertvector(from->weight[c], counts32);
   }
 }
 
-ALWAYS_INLINE void walk_classes(int count_rows, const rpo_grower *g, const int32_t *rows,
-                                int64_t node, const int32_t *features, int n, cut_sums *sums) {
-  const rpo_features *const f = g->f;
-  const uint8_t *const codes = f->row_codes;
-  const int32_t *const class = g->t->index;
-  int64_t offset[BATCH];
-  memset(sums, 0, (size_t)n * sizeof *sums);
-  for (int c = 0; c < n; c++) offset[c] = features[c];
-  for (int64_t i = 0; i < node;) {
-    int32_t const at = class[rows[i]];
-    uint32_t total = 0;
-    for (; i < node && class[rows[i]] == at; i++) {
-      uint32_t const w = (uint32_t)g->whole_weight[rows[i]];
-      const uint8_t *const own = codes + rows[i] * f->cols;
-      if (i + AHEAD < node) {
-        const uint8_t *const next = codes + rows[i + AHEAD] * f->cols;
-        __builtin_prefetch(next);
-        __builtin_prefetch(next + f->cols - 1);
-      }
-      total += w;
-      for (int c = 0; c < n; c++) {
-        uint32_t const code = own[offset[c]];
-        ((uint32_t *)&sums[c].count)[code] += w;
-        if (count_rows) ((uint32_t *)&sums[c].rows)[code]++;
-      }
+/* Where one instruction looks 64 codes up among 128, rows of no more go that way. */
+#if defined(__AVX512VBMI__) && !defined(__clang__)
+#define LOOKS_UP 1
+#else
+#define LOOKS_UP 0
+#endif
+enum { WORTH_IT = 32, LOOKED_UP = 64, PER_LOOK = LOOKED_UP / RPO_CUTS, LOOKS = BATCH / PER_LOOK };
+typedef uint8_t codes64 __attribute__((vector_size(LOOKED_UP), may_alias, aligned(1)));
+
+typedef struct class_walk {
+  const rpo_grower *g;
+  const int32_t *rows; /* of the node */
+  int64_t node, next;  /* rows, and which is the next */
+  int weighted;        /* 0: all rows weigh 1 */
+  int64_t feature[BATCH];
+  codes64 which[LOOKS]; /* the features again, each for all its lanes */
+} class_walk;
+
+ALWAYS_INLINE int goes_on(const class_walk *a, int32_t class) {
+  return a->next < a->node && a->g->t->index[a->rows[a->next]] == class;
+}
+
+#define FROM(n) n, n - 1, n - 2, n - 3, n - 4, n - 5, n - 6, n - 7
+#define CUTS FROM(16), FROM(8)
+
+/* The next row, if it is of the class and does not weigh too much; where to its codes, by its weight. */
+ALWAYS_INLINE const uint8_t *next_row(class_walk *a, int32_t class, uint32_t *total, uint32_t *w) {
+  int64_t const p = a->g->f->cols;
+  const uint8_t *const codes = a->g->f->row_codes;
+  if (!goes_on(a, class)) return NULL;
+  int32_t const row = a->rows[a->next];
+  *w = a->weighted ? (uint32_t)a->g->whole_weight[row] : 1;
+  if (*total + *w > MOST_COUNTED) return NULL;
+  if (a->next + AHEAD < a->node) {
+    const uint8_t *const later = codes + a->rows[a->next + AHEAD] * p;
+    __builtin_prefetch(later);
+    __builtin_prefetch(later + p - 1);
+  }
+  *total += *w;
+  a->next++;
+  return codes + row * p;
+}
+
+/* Counts rows of one class, as many as weigh at most MOST_COUNTED together: each adds its weight to all
+ * cuts that it is to the right of. */
+ALWAYS_INLINE uint32_t count_some(int n, int looks_up, class_walk *a, int32_t class,
+                                  counts8 *count) {
+  const uint8_t *own;
+  uint32_t total = 0, w;
+#if LOOKS_UP
+  if (looks_up) { /* sums with names stay in registers */
+    codes64 const cut = {CUTS, CUTS, CUTS, CUTS};
+    codes64 const i0 = a->which[0], i1 = a->which[1], i2 = a->which[2], i3 = a->which[3];
+    codes64 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    while ((own = next_row(a, class, &total, &w)) != NULL) {
+      codes64 const low = *(const codes64 *)own, high = *(const codes64 *)(own + LOOKED_UP);
+      codes64 const weight = (codes64){0} + (uint8_t)w;
+      s0 += (codes64)(__builtin_shuffle(low, high, i0) >= cut) & weight;
+      if (n > PER_LOOK) s1 += (codes64)(__builtin_shuffle(low, high, i1) >= cut) & weight;
+      if (n > 2 * PER_LOOK) s2 += (codes64)(__builtin_shuffle(low, high, i2) >= cut) & weight;
+      if (n > 3 * PER_LOOK) s3 += (codes64)(__builtin_shuffle(low, high, i3) >= cut) & weight;
     }
-    end_class(sums, n, total);
+    codes64 *const out = (codes64 *)count;
+    out[0] = s0;
+    if (n > PER_LOOK) out[1] = s1;
+    if (n > 2 * PER_LOOK) out[2] = s2;
+    if (n > 3 * PER_LOOK) out[3] = s3;
+    return total;
   }
-  for (int c = 0; count_rows && c < n; c++) sum_from(&sums[c].rows);
+#endif
+  (void)looks_up;
+  for (int c = 0; c < n; c++) count[c] = (counts8){0};
+  while ((own = next_row(a, class, &total, &w)) != NULL) {
+    for (int c = 0; c < n; c++) count[c] += *(const counts8 *)&ramps[w][own[a->feature[c]]];
+  }
+  return total;
 }
 
-/* The cut between the code before t in the node and t. */
-static void try_lane(rpo_grower *g, const rpo_frame *frame, const cut_sums *a, int64_t node,
-                     int32_t feature, uint32_t present, int32_t t, best_split *best) {
-  side_sums const s = {(double)a->square[t], (double)a->dot[t], (double)a->weight[t],
-                       g->o.min_leaf > 1 ? a->rows[t] : 1};
-  if (!side_allowed(g, frame, node, &s)) return;
+/* A class whose counts or squares need more bits. */
+ALWAYS_INLINE void walk_large_class(int n, int looks_up, class_walk *a, int32_t class,
+                                    counts8 *count, uint32_t total, cut_sums *sums) {
+  counts32 all[BATCH];
+  for (int c = 0; c < n; c++) all[c] = __builtin_convertvector(count[c], counts32);
+  while (goes_on(a, class)) {
+    total += count_some(n, looks_up, a, class, count);
+    for (int c = 0; c < n; c++) all[c] += __builtin_convertvector(count[c], counts32);
+  }
+  for (int c = 0; c < n; c++) {
+    sums->square[c] += all[c] * all[c];
+    sums->dot[c] += all[c] * total;
+    sums->weight[c] += all[c];
+  }
+}
+
+ALWAYS_INLINE void walk_of(int n, int looks_up, class_walk *a, cut_sums *sums) {
+  short_sums recent;
+  uint32_t room = UINT16_MAX; /* by which sums of 16 bits may still grow */
+  int any = 0;                /* of 32 bits */
+  clear(n, &recent);
+  while (a->next < a->node) {
+    int32_t const class = a->g->t->index[a->rows[a->next]];
+    counts8 count[BATCH];
+    uint32_t const total = count_some(n, looks_up, a, class, count);
+    int const is_large = a->weighted && goes_on(a, class);
+    if (is_large || room < total * total) {
+      flush(n, &recent, any, sums);
+      clear(n, &recent);
+      room = UINT16_MAX;
+      any = 1;
+    }
+    if (is_large) {
+      walk_large_class(n, looks_up, a, class, count, total, sums);
+      continue;
+    }
+    room -= total * total;
+    for (int c = 0; c < n; c++) {
+      counts16 const s = __builtin_convertvector(count[c], counts16);
+      recent.square[c] += s * s;
+      recent.dot[c] += s * (uint16_t)total;
+      recent.weight[c] += s;
+    }
+  }
+  flush(n, &recent, any, sums);
+}
+
+#define WALK_BY(looks_up)                            \
+  switch ((n + 3) / 4) {                             \
+    case 1: walk_of(4, looks_up, &a, sums); break;   \
+    case 2: walk_of(8, looks_up, &a, sums); break;   \
+    case 3: walk_of(12, looks_up, &a, sums); break;  \
+    default: walk_of(16, looks_up, &a, sums); break; \
+  }
+
+static void walk_classes(const rpo_grower *g, const int32_t *rows, int64_t node, int weighted,
+                         const int32_t *features, int n, cut_sums *sums) {
+  class_walk a;
+  a.g = g;
+  a.rows = rows;
+  a.node = node;
+  a.next = 0;
+  a.weighted = weighted;
+  for (int c = 0; c < BATCH; c++) a.feature[c] = features[c < n ? c : 0];
+  if (LOOKS_UP && node >= WORTH_IT && g->f->cols <= 2 * LOOKED_UP) {
+    for (int c = 0; c < BATCH; c++) {
+      memset((uint8_t *)a.which + c * RPO_CUTS, (int)a.feature[c], RPO_CUTS);
+    }
+    WALK_BY(1)
+  } else {
+    WALK_BY(0)
+  }
+}
+
+enum { LANES = BATCH * RPO_CUTS };
+
+/* Scores in single precision, of terms that are exact but for that: with A and B the squares of the two
+ * sides, (A (W - w) + B w) / (w (W - w)). 0 where a side is empty. */
+static void score_roughly(const rpo_frame *frame, const cut_sums *sums, int lanes_used,
+                          float *restrict score) {
+  const uint32_t *const square = (const uint32_t *)sums->square;
+  const uint32_t *const dot = (const uint32_t *)sums->dot;
+  const uint32_t *const weight = (const uint32_t *)sums->weight;
+  uint32_t const all = (uint32_t)frame->weight, all_square = (uint32_t)frame->square;
+  for (int l = 0; l < lanes_used; l++) {
+    float const a = (float)(int32_t)square[l];
+    float const b = (float)(int32_t)(all_square - 2 * dot[l] + square[l]);
+    float const w = (float)(int32_t)weight[l], v = (float)(int32_t)(all - weight[l]);
+    float const below = w * v;
+    score[l] = (a * v + b * w) / (below > 0.0f ? below : 1.0f);
+  }
+}
+
+/* Which cuts may be the best: those of scores above the limit; and which features, a bit each, have any
+ * such cut, or any cut at all. */
+typedef struct promise {
+  float limit;
+  uint32_t features, differ;
+  float score[LANES];
+} promise;
+
+/* When every cut is allowed, only those of the best score matter, and those that look the same in single
+ * precision. Scores are not negative: they are in the order of their bits. */
+static void find_promising(const rpo_grower *g, const rpo_frame *frame, const cut_sums *sums, int n,
+                           double best, promise *out) {
+  int const all_allowed = g->o.min_leaf <= 1 && !(g->min_leaf_weight > 0.0);
+  int32_t bits[LANES], most[BATCH], limit = 0;
+  float const from = best > 0.0 ? (float)best : 0.0f;
+  score_roughly(frame, sums, n * RPO_CUTS, out->score);
+  memcpy(bits, out->score, (size_t)(n * RPO_CUTS) * sizeof *bits);
+  for (int c = 0; c < n; c++) {
+    most[c] = 0;
+    for (int l = 0; l < RPO_CUTS; l++) {
+      int32_t const b = bits[c * RPO_CUTS + l];
+      most[c] = b > most[c] ? b : most[c];
+    }
+  }
+  memcpy(&limit, &from, sizeof limit);
+  for (int c = 0; c < n && all_allowed; c++) limit = most[c] > limit ? most[c] : limit;
+  memcpy(&out->limit, &limit, sizeof limit);
+  out->limit *= 1.0f - 0x1p-16f;
+  memcpy(&limit, &out->limit, sizeof limit);
+  out->features = out->differ = 0;
+  for (int c = 0; c < n; c++) {
+    out->features |= (uint32_t)(most[c] > limit) << c;
+    out->differ |= (uint32_t)(most[c] > 0) << c;
+  }
+}
+
+/* One feature's sums. */
+typedef struct feature_sums {
+  const uint32_t *square, *dot, *weight;
+  const uint32_t *rows; /* NULL: not asked for */
+} feature_sums;
+
+/* The cut before code t, if the node has the code. */
+static void try_lane(rpo_grower *g, const rpo_frame *frame, const feature_sums *sums, int64_t node,
+                     int32_t feature, int l, best_split *best) {
+  uint32_t const weight = sums->weight[l], beyond = l > 1 ? sums->weight[l - 1] : 0;
+  side_sums const s = {(double)sums->square[l], (double)sums->dot[l], (double)weight,
+                       sums->rows == NULL ? 1 : sums->rows[l]};
+  if (weight == beyond || !side_allowed(g, frame, node, &s)) return;
   double const score = split_score(frame, &s);
   if (!(score > best->score)) return;
   best->score = score;
   best->feature = feature;
   best->missing_left = -1;
-  best->above = t;
-  best->below = 31 - __builtin_clz(present & (((uint32_t)1 << t) - 1u));
+  best->above = RPO_CUTS - l;
+  best->below = best->above - 1; /* down to a code that the node has */
+  while (l + 1 < RPO_CUTS && sums->weight[l + 1] == weight) {
+    l++;
+    best->below--;
+  }
 }
 
 /* In the order of best_cut: from the low end to the rest, then from the high end, or, where no row has
- * the rest, all from the low end. Returns 1 when the feature is constant in the node. */
-static int try_cuts(rpo_grower *g, const rpo_frame *frame, const cut_sums *a, int64_t node,
-                    int32_t feature, best_split *best) {
+ * the rest, all from the low end. */
+static void try_lanes(rpo_grower *g, const rpo_frame *frame, const feature_sums *sums, int64_t node,
+                      int32_t feature, const float *score, float limit, best_split *best) {
   int32_t const rest = g->f->rest[feature];
-  uint32_t weight[RPO_CUTS + 1]; /* a code is present where neighbours differ */
-  uint32_t present = 0;
-  memcpy(weight, &a->weight, sizeof a->weight);
-  weight[RPO_CUTS] = 0;
-  for (int32_t t = 0; t < RPO_CUTS; t++) present |= (uint32_t)(weight[t] != weight[t + 1]) << t;
-  uint32_t const above = present & (present - 1u); /* all but the lowest: a cut before each */
-  if (above == 0) return 1;
-  int const has_rest = rest >= 0 && (present >> rest & 1u) != 0;
-  uint32_t const to_rest = has_rest ? ((uint32_t)2 << rest) - 1u : UINT32_MAX;
-  for (uint32_t left = above & to_rest; left != 0; left &= left - 1u) {
-    try_lane(g, frame, a, node, feature, present, __builtin_ctz(left), best);
+  int high = 1; /* lanes below are of cuts behind the rest */
+  if (rest >= 0) {
+    int const l = RPO_CUTS - rest; /* of the cut before the rest */
+    uint32_t const from = rest > 0 ? sums->weight[l] : (uint32_t)frame->weight;
+    uint32_t const beyond = l > 1 ? sums->weight[l - 1] : 0;
+    high = from != beyond ? l : 1;
   }
-  for (uint32_t left = above & ~to_rest; left != 0;) {
-    int32_t const t = 31 - __builtin_clz(left);
-    try_lane(g, frame, a, node, feature, present, t, best);
-    left ^= (uint32_t)1 << t;
+  for (int l = RPO_CUTS - 1; l >= high; l--) {
+    if (score[l] > limit) try_lane(g, frame, sums, node, feature, l, best);
   }
-  return 0;
+  for (int l = 1; l < high; l++) {
+    if (score[l] > limit) try_lane(g, frame, sums, node, feature, l, best);
+  }
 }
 
 static int has_few_values(const rpo_grower *g, int32_t feature) {
@@ -131,24 +319,37 @@ static void search_classes(rpo_grower *g, rpo_frame *frame, const int32_t *rows,
   drawer d = {rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, 0), 0, (int32_t)g->f->cols};
   int64_t usable = 0;
   while (draw_more(g, &d, usable)) {
-    int32_t drawn[BATCH], few[BATCH];
-    cut_sums sums[BATCH];
+    int32_t drawn[BATCH], few_valued[BATCH + 1];
+    cut_sums by_weight, by_rows;
+    promise found;
     int n = 0, n_few = 0;
     while (n < BATCH && draw_more(g, &d, usable + n)) {
       int32_t const feature = draw_feature(g, &d);
-      if (frame->constant[feature]) continue;
-      drawn[n++] = feature;
-      if (has_few_values(g, feature)) few[n_few++] = feature;
+      int const varies = !frame->constant[feature]; /* who knows: no branch */
+      drawn[n] = few_valued[n_few] = feature;
+      n += varies;
+      n_few += varies & has_few_values(g, feature);
     }
-    if (n_few > 0 && g->o.min_leaf > 1) {
-      walk_classes(1, g, rows, node, few, n_few, sums);
-    } else if (n_few > 0) {
-      walk_classes(0, g, rows, node, few, n_few, sums);
-    }
+    if (n_few > 0) walk_classes(g, rows, node, 1, few_valued, n_few, &by_weight);
+    int const counts_rows = n_few > 0 && g->o.min_leaf > 1;
+    if (counts_rows) walk_classes(g, rows, node, 0, few_valued, n_few, &by_rows);
+    find_promising(g, frame, &by_weight, n_few, best->score, &found);
     for (int c = 0, next = 0; c < n; c++) {
-      int const constant = has_few_values(g, drawn[c])
-                               ? try_cuts(g, frame, &sums[next++], node, drawn[c], best)
-                               : try_feature_of(g, frame, rows, node, drawn[c], path, best);
+      int constant;
+      if (has_few_values(g, drawn[c])) {
+        feature_sums const sums = {(const uint32_t *)&by_weight.square[next],
+                                   (const uint32_t *)&by_weight.dot[next],
+                                   (const uint32_t *)&by_weight.weight[next],
+                                   counts_rows ? (const uint32_t *)&by_rows.weight[next] : NULL};
+        constant = !(found.differ >> next & 1u);
+        if (found.features >> next & 1u) {
+          try_lanes(g, frame, &sums, node, drawn[c], found.score + next * RPO_CUTS, found.limit,
+                    best);
+        }
+        next++;
+      } else {
+        constant = try_feature_of(g, frame, rows, node, drawn[c], path, best);
+      }
       frame->constant[drawn[c]] = (uint8_t)constant;
       usable += !constant;
     }

@@ -7,7 +7,7 @@ typedef struct drawer {
   int32_t count, features;
 } drawer;
 
-static int32_t draw_feature(rpo_grower *g, drawer *d) {
+ALWAYS_INLINE int32_t draw_feature(rpo_grower *g, drawer *d) {
   int32_t const i = d->count++;
   if (g->o.max_features >= d->features) return i;
   int32_t const j = i + (int32_t)rpo_below(&d->rng, (uint32_t)(d->features - i));
@@ -370,7 +370,7 @@ static void search(rpo_grower *g, rpo_frame *frame, int32_t start, int64_t node,
     search_counts(g, frame, start, node, path, best);
   } else if (g->f->sparse) {
     search_sparse(g, frame, start, node, path, best);
-  } else if (g->o.by_class && frame->square < 4294967296.0 && !is_free_pair(g, node)) {
+  } else if (g->o.by_class && g->light && frame->square < 2147483648.0 && !is_free_pair(g, node)) {
     search_classes(g, frame, g->samples + start, node, path, best);
   } else if (searches_wide(g, node) && !is_free_pair(g, node)) {
     search_wide(g, frame, g->samples + start, node, path, best);
@@ -416,7 +416,7 @@ static int32_t partition_sparse(rpo_grower *g, int32_t start, int32_t end, const
 
 static int32_t partition_dense(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
   const rpo_features *const f = g->f;
-  int const small = reads_rows(f, end - start);
+  int const small = reads_rows(f, end - start) || (g->o.by_class && end - start < 16384);
   const void *const codes = small ? f->row_codes : f->codes;
   int64_t const step = small || best->below == BY_VALUE ? f->cols : 1;
   int64_t const first = step > 1 ? best->feature : (int64_t)best->feature * f->rows;
