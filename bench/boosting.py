@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, process_time
 
@@ -103,6 +104,7 @@ def a_round(folder: Path) -> Row:
     row: Row = {"ours": ours}
     for name, rounds, fit in (
         ("xgboost multi_output_tree", 3, _xgboost),
+        ("xgboost sketched gradient", 20, _xgboost_sketched),
         ("catboost MultiLogloss", 2, _catboost),
     ):
         try:
@@ -115,6 +117,8 @@ def a_round(folder: Path) -> Row:
         row[name] = (many - few) / rounds
         row[f"{name} / ours"] = row[name] / ours
         row[f"{name}, rounds timed"] = rounds
+        tool = name.split()[0]
+        row[tool] = version(tool)
     return row
 
 
@@ -137,6 +141,39 @@ def _xgboost(X, Y, rounds: int):
         "verbosity": 0,
     }
     xgboost.train(setting, matrix, rounds)
+
+
+def _xgboost_sketched(X, Y, rounds: int):
+    """Splits by one random combination of the gradients, leaves by all: since 3.4, on one CPU."""
+    import numpy as np
+    import xgboost
+
+    if tuple(int(n) for n in xgboost.__version__.split(".")[:2]) < (3, 4):
+        raise ImportError("xgboost >= 3.4 has it, which needs Python >= 3.12")
+    from xgboost.objective import TreeObjective
+
+    class Sketched(TreeObjective):
+        rng = np.random.default_rng(SEED)
+
+        def __call__(self, iteration, y_pred, dtrain):
+            p = 1 / (1 + np.exp(-y_pred.reshape(Y.shape)))
+            return p - Y, p * (1 - p)
+
+        def split_grad(self, iteration, grad, hess):
+            combination = self.rng.standard_normal((grad.shape[1], 1), dtype=np.float32)
+            return grad @ combination, np.ones((len(grad), 1), dtype=np.float32)
+
+    matrix = xgboost.DMatrix(X, label=Y, nthread=1)
+    setting = {
+        "multi_strategy": "multi_output_tree",
+        "tree_method": "hist",
+        "max_depth": 6,
+        "nthread": 1,
+        "verbosity": 0,
+        "num_target": Y.shape[1],
+        "base_score": 0.0,
+    }
+    xgboost.train(setting, matrix, rounds, obj=Sketched())
 
 
 def _catboost(X, Y, rounds: int):

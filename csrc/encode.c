@@ -449,7 +449,7 @@ double rpo_cut_between(const rpo_features *f, int32_t col, int32_t below, int32_
   const double *const low = f->low + f->bin_start[col];
   const double *const high = f->high + f->bin_start[col];
   double const middle = middle_of(f, high[below], low[above]);
-  if (f->exact) return middle; /* bins of one value are cut by nothing */
+  if (f->exact) return middle;       /* bins of one value are cut by nothing */
   int32_t last = below, end = above; /* the last bin that begins before the middle */
   while (end - last > 1) {
     int32_t const between = last + (end - last) / 2;

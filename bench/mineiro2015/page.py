@@ -79,29 +79,42 @@ def figure_1a(results: Results, out: Path) -> list[str]:
 def table_3(records: list[dict[str, Any]]) -> list[str]:
     if not records:
         return []
-    share, lines, notes = records[0]["share"], [], []
+    share, lines, notes = records[0]["share"], [], {True: [], False: []}
+    kinds = (False, True)
     for k in sorted({r["k"] for r in records}):
-        here = {m: {r["seed"]: r["error"] for r in records if (r["k"], r["method"]) == (k, m)}
-                for m in TABLE3}  # fmt: skip
-        seeds = set.intersection(*(set(errors) for errors in here.values()))
-        holds = sum(here["RE"][s] < here["CS"][s] < here["PCA"][s] for s in seeds)
-        notes.append(f"with k = {k} in {holds} of {len(seeds)} seeds")
+        errors = {
+            (kind, m): {r["seed"]: r["error"] for r in records
+                        if (r["k"], r["method"], r.get("noisy", False)) == (k, m, kind)}
+            for kind in kinds for m in TABLE3
+        }  # fmt: skip
+        for kind in kinds:
+            here = [errors[kind, m] for m in TABLE3]
+            seeds = set.intersection(*(set(e) for e in here))
+            holds = sum(here[0][s] < here[1][s] < here[2][s] for s in seeds)
+            if seeds:
+                notes[kind].append(f"with k = {k} in {holds} of {len(seeds)} seeds")
         for method, theirs in TABLE3.items():
             cpu = [r["fit_cpu"] for r in records if (r["k"], r["method"]) == (k, method)]
-            mean = np.mean(list(here[method].values()))
-            lines.append([NAMES[method], k, f"{theirs:.2%}", f"{mean:.2%}", f"{np.mean(cpu):.0f}"])
-    return [
+            means = (f"{np.mean(list(e.values())):.2%}" if e else "–"
+                     for e in (errors[kind, method] for kind in kinds))  # fmt: skip
+            lines.append([NAMES[method], k, f"{theirs:.2%}", *means, f"{np.mean(cpu):.0f}"])
+    parts = [
         f"## Table 3: texts in ODP's proportions, {share:.3g} of its size",
         f"Means over seeds; {round(1e5 * share):,} classes. The paper has k = 300 codes for "
-        "105 000. The generated labels' own words make what can be predicted of high rank, where "
-        "random codes lose little.",
-        table(["", "k", "paper, ODP", "ours", "CPU s"], lines, 1),
-        f"RE < CS < PCA holds {', '.join(notes)}.",
+        "105 000. Of two kinds of texts: in the noisy ones 92 % of the words say nothing of the "
+        "label and 0.5 % are its own, in the others 85 % and 2 %. Random codes take all labels in, "
+        "and with them what regressions on few rows make of noise; Rembrandt's leave out what "
+        "little the texts foretell. Where they foretell much, of high rank, that is a loss.",
+        table(["", "k", "paper, ODP", "ours", "ours, noisy texts", "CPU s"], lines, 1),
     ]
+    for kind, where in ((True, "In noisy texts"), (False, "In the others")):
+        if notes[kind]:
+            parts.append(f"{where} RE < CS < PCA holds {', '.join(notes[kind])}.")
+    return parts
 
 
 def texts(results: Results, out: Path) -> list[str]:
-    parts = table_3(_of(results, "texts "))
+    parts = table_3(_of(results, "texts ") + _of(results, "noisy texts "))
     records = _of(results, "siblings ")
     if records:
         shares = sorted({r["share"] for r in records})
@@ -122,11 +135,17 @@ def texts(results: Results, out: Path) -> list[str]:
                       "![spectrum](figure1b.png)"]  # fmt: skip
     records = _of(results, "recipe ")
     if records:
-        lines = [["4000 Laplacian features" if r["feature_map"] else "codes themselves",
+        lines = [[f"4000 Laplacian features, gamma = {r['bandwidth']:.2g}" if r["feature_map"]
+                  else "codes themselves",
                   *(f"{r[f'P@{j}']:.2%}" for j in (1, 3, 5)), f"{r['fit_cpu']:.0f}",
                   f"{r['rows_per_second']:,.0f}"] for r in records]  # fmt: skip
         header = ["RE + ILR on", "P@1", "P@3", "P@5", "CPU s", "rows/s"]
-        parts += ["## Table 5's recipe", table(header, lines)]
+        parts += [
+            "## Table 5's recipe",
+            "The bandwidth is chosen on a fifth of the training "
+            "texts, as the paper chooses it by cross-validation.",
+            table(header, lines),
+        ]
     return parts
 
 
