@@ -132,6 +132,19 @@ static void load_column(rpo_sorter *c, const double *values, int64_t size, int32
   }
 }
 
+/* How often each number occurs; four counts a number, since neighbours are often alike and would wait for
+ * each other. */
+static void weigh_few(few *w, const int32_t *codes, int64_t size) {
+  enum { APART = 4 };
+  int32_t count[APART][FEW + 1]; /* missing ones first */
+  memset(count, 0, sizeof count);
+  for (int64_t i = 0; i < size; i++) count[i % APART][codes[i] + 1]++;
+  for (int32_t c = 0; c < w->count; c++) {
+    w->weight[c] = 0;
+    for (int a = 0; a < APART; a++) w->weight[c] += count[a][c + 1];
+  }
+}
+
 /* Numbers the values as they appear; missing ones -1. Returns 0 when there are too many. */
 static int load_few(few *w, const double *values, int64_t size, int32_t *codes) {
   w->count = 0;
@@ -147,12 +160,11 @@ static int load_few(few *w, const double *values, int64_t size, int32_t *codes) 
     if (w->slot[at] < 0) {
       if (w->count == FEW) return 0;
       w->slot[at] = (int16_t)w->count;
-      w->key[w->count] = key;
-      w->weight[w->count++] = 0;
+      w->key[w->count++] = key;
     }
     codes[i] = w->slot[at];
-    w->weight[w->slot[at]]++;
   }
+  weigh_few(w, codes, size);
   return 1;
 }
 
@@ -189,14 +201,14 @@ static void sort_few(few *w, int64_t zeros, int with_zero, runs *r) {
 }
 
 static void note_values(const rpo_entries *e, rpo_column *out) {
-  int single = 1, missing = 0;
+  int64_t other = 0, missing = 0; /* NaN is no float's equal either */
   for (int64_t i = 0; i < e->count; i++) {
     double const v = e->values[i];
-    missing |= isnan(v);
-    single &= (double)(float)v == v || isnan(v);
+    missing += v != v;
+    other += (double)(float)v != v;
   }
-  out->single = single;
-  out->missing = missing;
+  out->single = other == missing;
+  out->missing = missing > 0;
 }
 
 /* Bins of the runs; bin_of: by run. */

@@ -8,7 +8,8 @@
 #include "mem.h"
 #include "par.h"
 
-enum { TILE = 8, TILE_VALUES = 1 << 22 }; /* columns of a dense X read at once */
+enum { TILE = 16, TILE_VALUES = 1 << 22 }; /* columns of a dense X read at once */
+enum { AHEAD = 32 };                       /* rows of it fetched ahead */
 
 /* Entries by column, before coding. Dense form: every row of every column, in place. */
 typedef struct entries {
@@ -76,6 +77,33 @@ static int64_t tile_columns(const rpo_features *f) {
   return columns < 1 ? 1 : columns < TILE ? columns : TILE;
 }
 
+#if defined(__GNUC__)
+#define FETCH(address) __builtin_prefetch(address)
+#else
+#define FETCH(address) (void)(address)
+#endif
+
+#define READ_COLUMNS(type)                                                  \
+  do {                                                                      \
+    const type *const data = (const type *)X->data + first * X->col_stride; \
+    for (int64_t i = 0; i < X->rows; i++) {                                 \
+      const type *const own = data + i * X->row_stride;                     \
+      if (i + AHEAD < X->rows) FETCH(own + AHEAD * X->row_stride);          \
+      for (int64_t j = 0; j < end - first; j++) {                           \
+        out[j * X->rows + i] = (double)own[j * X->col_stride];              \
+      }                                                                     \
+    }                                                                       \
+  } while (0)
+
+/* Columns of a dense X, one after the other. */
+static void read_columns(const rpo_matrix *X, int64_t first, int64_t end, double *restrict out) {
+  if (X->dtype == RPO_F32) {
+    READ_COLUMNS(float);
+  } else {
+    READ_COLUMNS(double);
+  }
+}
+
 /* A few neighbouring columns: read together, for a row-major X has them side by side. */
 static rpo_status code_columns(void *context, int64_t task, int thread, rpo_job *job,
                                rpo_error *err) {
@@ -85,11 +113,7 @@ static rpo_status code_columns(void *context, int64_t task, int thread, rpo_job 
   int64_t const after = first + tile_columns(k->f);
   int64_t const end = after < k->f->cols ? after : k->f->cols;
   (void)job;
-  for (int64_t i = 0; k->e.start == NULL && i < rows; i++) {
-    for (int64_t j = first; j < end; j++) {
-      w->tile[(j - first) * rows + i] = rpo_dense_at(k->e.X, i, j);
-    }
-  }
+  if (k->e.start == NULL) read_columns(k->e.X, first, end, w->tile);
   for (int64_t j = first; j < end; j++) {
     int const dense = k->e.start == NULL;
     int64_t const size = column_size(&k->e, j);
@@ -107,12 +131,22 @@ static rpo_status code_columns(void *context, int64_t task, int thread, rpo_job 
 
 static int64_t count_entry(double v) { return v != 0.0; } /* NaN counts */
 
+#define COUNT_ENTRIES(type)                                                            \
+  do {                                                                                 \
+    const type *const own = (const type *)X->data + i * X->row_stride;                 \
+    for (int64_t j = 0; j < X->cols; j++) start[j + 1] += own[j * X->col_stride] != 0; \
+  } while (0)
+
 static void count_entries(const rpo_matrix *X, int64_t *start) {
   int64_t const major = X->format == RPO_CSC ? X->cols : X->rows;
   for (int64_t j = 0; j <= X->cols; j++) start[j] = 0;
   for (int64_t i = 0; i < major; i++) {
     if (X->format == RPO_DENSE) {
-      for (int64_t j = 0; j < X->cols; j++) start[j + 1] += count_entry(rpo_dense_at(X, i, j));
+      if (X->dtype == RPO_F32) {
+        COUNT_ENTRIES(float);
+      } else {
+        COUNT_ENTRIES(double);
+      }
       continue;
     }
     for (int64_t e = rpo_ptr_at(X, i); e < rpo_ptr_at(X, i + 1); e++) {
@@ -202,44 +236,55 @@ static int32_t code_of_zero(const rpo_features *f, int64_t col) {
   return (int32_t)nearest_bin(f, col, 0.0);
 }
 
-/* Dense form: the code of more than half of the rows, which node scans may skip. */
-static rpo_status find_common_codes(coder *k, rpo_error *err) {
-  rpo_features *const f = k->f;
-  int64_t most = 0;
-  for (int64_t j = 0; j < f->cols; j++) {
-    if (k->column[j].bins > most) most = k->column[j].bins;
+/* A code that more than half of the rows have consists of the bits that more than half have. */
+static int32_t common_code(const int32_t *codes, int64_t rows, int64_t bins) {
+  int32_t code = 0;
+  int64_t same = 0;
+  for (int bit = 0; bins >> bit > 0; bit++) {
+    int64_t ones = 0;
+    for (int64_t i = 0; i < rows; i++) ones += codes[i] >> bit & 1;
+    if (2 * ones > rows) code |= (int32_t)1 << bit;
   }
-  int64_t *const count = rpo_new(most + 1, 8);
-  if (count == NULL) return rpo_fail_memory(err, "features");
-  for (int64_t j = 0; j < f->cols; j++) {
-    memset(count, 0, (size_t)(k->column[j].bins + 1) * 8);
-    for (int64_t i = 0; i < f->rows; i++) count[k->codes[j * f->rows + i]]++;
-    f->rest[j] = -1;
-    for (int64_t b = 0; b < k->column[j].bins; b++) {
-      if (2 * count[b] > f->rows) f->rest[j] = (int32_t)b;
-    }
-  }
-  rpo_delete(count);
-  return RPO_OK;
+  for (int64_t i = 0; i < rows; i++) same += codes[i] == code;
+  return code < bins && 2 * same > rows ? code : -1;
 }
+
+/* Dense form: the code of more than half of the rows, which node scans may skip. */
+static void find_common_codes(coder *k) {
+  rpo_features *const f = k->f;
+  for (int64_t j = 0; j < f->cols; j++) {
+    f->rest[j] = common_code(k->codes + j * f->rows, f->rows, k->column[j].bins);
+  }
+}
+
+#define TRANSPOSE(type)                                                 \
+  do {                                                                  \
+    const type *const from = (const type *)f->codes;                    \
+    for (int64_t i0 = 0; i0 < f->rows; i0 += SQUARE) {                  \
+      int64_t const i1 = i0 + SQUARE < f->rows ? i0 + SQUARE : f->rows; \
+      for (int64_t j = 0; j < f->cols; j++) {                           \
+        for (int64_t i = i0; i < i1; i++) {                             \
+          ((type *)out)[i * f->cols + j] = from[j * f->rows + i];       \
+        }                                                               \
+      }                                                                 \
+    }                                                                   \
+  } while (0)
 
 /* Codes row after row, in tiles that stay in cache. */
 static void transpose(const rpo_features *f, void *out) {
   enum { SQUARE = 64 };
-  for (int64_t i0 = 0; i0 < f->rows; i0 += SQUARE) {
-    int64_t const i1 = i0 + SQUARE < f->rows ? i0 + SQUARE : f->rows;
-    for (int64_t j = 0; j < f->cols; j++) {
-      for (int64_t i = i0; i < i1; i++) {
-        int32_t const code = rpo_code_at(f->codes, f->width, j * f->rows + i);
-        rpo_code_put(out, f->width, i * f->cols + j, code);
-      }
-    }
+  if (f->width == 1) {
+    TRANSPOSE(uint8_t);
+  } else if (f->width == 2) {
+    TRANSPOSE(uint16_t);
+  } else {
+    TRANSPOSE(int32_t);
   }
 }
 
 static rpo_status finish_dense(coder *k, rpo_error *err) {
   rpo_features *const f = k->f;
-  RPO_TRY(find_common_codes(k, err));
+  find_common_codes(k);
   f->codes = narrow(k->codes, f->rows * f->cols, f->width);
   f->row_codes = rpo_new(f->rows * f->cols, f->width);
   if (f->codes == NULL || f->row_codes == NULL) return rpo_fail_memory(err, "features");
