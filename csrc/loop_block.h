@@ -174,11 +174,7 @@ ALWAYS_INLINE int try_bits(int kind, rpo_grower *g, const block *b, const rpo_fr
       side_clear_row(kind, g, b->rows[lowest_bit(left)]);
     }
   }
-  if (!side_allowed(g, frame, node, &a.s)) return 0;
-  double const score = split_score(frame, &a.s);
-  if (!(score > *best)) return 0;
-  *best = score;
-  return 1;
+  return side_allowed(g, frame, node, &a.s) && beats(frame, &a.s, best);
 }
 
 /* Binary features: a candidate is a set of bits. Returns the rows of one side of the best. */

@@ -273,9 +273,7 @@ static void try_lane(rpo_grower *g, const rpo_frame *frame, const feature_sums *
   side_sums const s = {(double)sums->square[l], (double)sums->dot[l], (double)weight,
                        sums->rows == NULL ? 1 : sums->rows[l]};
   if (weight == beyond || !side_allowed(g, frame, node, &s)) return;
-  double const score = split_score(frame, &s);
-  if (!(score > best->score)) return;
-  best->score = score;
+  if (!beats(frame, &s, &best->score)) return;
   best->feature = feature;
   best->missing_left = -1;
   best->above = RPO_CUTS - l;

@@ -64,10 +64,7 @@ static void search_counts(rpo_grower *g, rpo_frame *frame, int32_t start, int64_
   for (int64_t j = 0; j < g->t->width; j++) total[j] = (int16_t)frame->whole[j];
   for (int64_t i = 0; i < candidates; i++) {
     side_sums const s = counted_side(g, frame, total, g->drawn[i]);
-    if (!side_allowed(g, frame, node, &s)) continue;
-    double const score = split_score(frame, &s);
-    if (!(score > best->score)) continue;
-    best->score = score;
+    if (!side_allowed(g, frame, node, &s) || !beats(frame, &s, &best->score)) continue;
     best->feature = g->drawn[i];
   }
   g->work += candidates * g->count_stride / 16;

@@ -79,9 +79,7 @@ ALWAYS_INLINE int side_wins(int kind, rpo_grower *g, const rpo_frame *frame, con
   side_weigh(kind, a);
   if (!side_allowed(g, frame, l->node, &a->s)) return 0;
   side_close(kind, g, frame, a);
-  double const score = split_score(frame, &a->s);
-  if (!(score > best->score)) return 0;
-  best->score = score;
+  if (!beats(frame, &a->s, &best->score)) return 0;
   best->feature = l->feature;
   return 1;
 }

@@ -16,6 +16,19 @@ static inline double split_score(const rpo_frame *frame, const side_sums *s) {
   return s->square / s->weight + other / (frame->weight - s->weight);
 }
 
+/* Whether a side's score is above the best so far, which it then becomes. Most are not: products tell,
+ * with room for rounding, and spare them the divisions. */
+static inline int beats(const rpo_frame *frame, const side_sums *s, double *best) {
+  double const other = frame->square - 2.0 * s->dot + s->square;
+  double const left = frame->weight - s->weight;
+  double const limit = *best - 1e-9 * fabs(*best);
+  if (!(s->square * left + other * s->weight > limit * (s->weight * left))) return 0;
+  double const score = split_score(frame, s);
+  if (!(score > *best)) return 0;
+  *best = score;
+  return 1;
+}
+
 /* a.b over padded rows: eight running sums, added in a fixed order. */
 static inline double dot(const double *restrict a, const double *restrict b, int64_t stride) {
   if (stride < 8) {

@@ -114,9 +114,7 @@ static void try_order(rpo_grower *g, const rpo_frame *frame, const int32_t *rows
     s.weight += w;
     s.rows++;
     if (o->place[i] >= 0 || !side_allowed(g, frame, node, &s)) continue;
-    double const score = split_score(frame, &s);
-    if (!(score > best->score)) continue;
-    best->score = score;
+    if (!beats(frame, &s, &best->score)) continue;
     won = i + 1;
   }
   if (won == 0) return;
@@ -197,10 +195,7 @@ static void try_sides(rpo_grower *g, const rpo_frame *frame, const int32_t *rows
     if (rpo_poll(g->job, g->thread)) return;
   });
   for (int c = 0; c < n; c++) {
-    if (!side_allowed(g, frame, node, &a[c].s)) continue;
-    double const score = split_score(frame, &a[c].s);
-    if (!(score > best->score)) continue;
-    best->score = score;
+    if (!side_allowed(g, frame, node, &a[c].s) || !beats(frame, &a[c].s, &best->score)) continue;
     take_cut(a[c].feature, &a[c].cut, best);
   }
 }
