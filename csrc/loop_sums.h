@@ -17,12 +17,13 @@ static inline double split_score(const rpo_frame *frame, const side_sums *s) {
 }
 
 /* Whether a side's score is above the best so far, which it then becomes. Most are not: products tell,
- * with room for rounding, and spare them the divisions. */
+ * with room for rounding, and spare them the divisions. Where products leave the range of numbers,
+ * nothing is told. */
 static inline int beats(const rpo_frame *frame, const side_sums *s, double *best) {
   double const other = frame->square - 2.0 * s->dot + s->square;
   double const left = frame->weight - s->weight;
-  double const limit = *best - 1e-9 * fabs(*best);
-  if (!(s->square * left + other * s->weight > limit * (s->weight * left))) return 0;
+  double const bound = *best * (1.0 - 1e-9) * (s->weight * left);
+  if (bound > 1e-290 && s->square * left + other * s->weight < bound) return 0;
   double const score = split_score(frame, s);
   if (!(score > *best)) return 0;
   *best = score;
