@@ -22,7 +22,7 @@ const rpo_kernels *rpo_kernels_pick(void) {
 #ifdef RPO_HAVE_AVX512
   if (allowed("avx512", wanted) && __builtin_cpu_supports("avx512f") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi")) {
+      __builtin_cpu_supports("avx512bw")) {
     return &rpo_kernels_avx512;
   }
 #endif

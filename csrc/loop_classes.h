@@ -54,7 +54,7 @@ ALWAYS_INLINE void flush(int n, const short_sums *from, int before, cut_sums *to
 }
 
 /* Where one instruction looks 64 codes up among 128, rows of no more go that way. */
-#if defined(__AVX512VBMI__) && !defined(__clang__)
+#if defined(__AVX512BW__) && !defined(__clang__)
 #define LOOKS_UP 1
 #else
 #define LOOKS_UP 0
@@ -178,13 +178,20 @@ ALWAYS_INLINE void walk_of(int n, int looks_up, class_walk *a, cut_sums *sums) {
   flush(n, &recent, any, sums);
 }
 
-#define WALK_BY(looks_up)                            \
-  switch ((n + 3) / 4) {                             \
-    case 1: walk_of(4, looks_up, &a, sums); break;   \
-    case 2: walk_of(8, looks_up, &a, sums); break;   \
-    case 3: walk_of(12, looks_up, &a, sums); break;  \
-    default: walk_of(16, looks_up, &a, sums); break; \
+#define WALK_BY(looks_up, a)                        \
+  switch ((n + 3) / 4) {                            \
+    case 1: walk_of(4, looks_up, a, sums); break;   \
+    case 2: walk_of(8, looks_up, a, sums); break;   \
+    case 3: walk_of(12, looks_up, a, sums); break;  \
+    default: walk_of(16, looks_up, a, sums); break; \
   }
+
+#if LOOKS_UP
+__attribute__((target("avx512vbmi"))) static void walk_looking_up(int n, class_walk *a,
+                                                                  cut_sums *sums) {
+  WALK_BY(1, a)
+}
+#endif
 
 static void walk_classes(const rpo_grower *g, const int32_t *rows, int64_t node, int weighted,
                          const int32_t *features, int n, cut_sums *sums) {
@@ -195,14 +202,17 @@ static void walk_classes(const rpo_grower *g, const int32_t *rows, int64_t node,
   a.next = 0;
   a.weighted = weighted;
   for (int c = 0; c < BATCH; c++) a.feature[c] = features[c < n ? c : 0];
-  if (LOOKS_UP && node >= WORTH_IT && g->f->cols <= 2 * LOOKED_UP) {
+#if LOOKS_UP
+  int const worth_it = node >= WORTH_IT && g->f->cols <= 2 * LOOKED_UP;
+  if (worth_it && __builtin_cpu_supports("avx512vbmi")) {
     for (int c = 0; c < BATCH; c++) {
       memset((uint8_t *)a.which + c * RPO_CUTS, (int)a.feature[c], RPO_CUTS);
     }
-    WALK_BY(1)
-  } else {
-    WALK_BY(0)
+    walk_looking_up(n, &a, sums);
+    return;
   }
+#endif
+  WALK_BY(0, &a)
 }
 
 enum { LANES = BATCH * RPO_CUTS };

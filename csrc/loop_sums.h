@@ -22,8 +22,8 @@ static inline double split_score(const rpo_frame *frame, const side_sums *s) {
 static inline int beats(const rpo_frame *frame, const side_sums *s, double *best) {
   double const other = frame->square - 2.0 * s->dot + s->square;
   double const left = frame->weight - s->weight;
-  double const bound = *best * (1.0 - 1e-9) * (s->weight * left);
-  if (bound > 1e-290 && s->square * left + other * s->weight < bound) return 0;
+  double const both = s->weight * left, bound = *best * (1.0 - 1e-9) * both;
+  if (both > 1e-290 && bound > 1e-290 && s->square * left + other * s->weight < bound) return 0;
   double const score = split_score(frame, s);
   if (!(score > *best)) return 0;
   *best = score;

@@ -233,7 +233,9 @@ class Speed:
         ):
             clock = process_time if self.threads == 1 else perf_counter
             with threadpool_limits(self.threads):
-                seconds = least_time(lambda best=best: best(product(data.X, coef)), 3, clock)
+                seconds = least_time(
+                    lambda best=best: best(product(data.X, coef, n_jobs=self.threads)), 3, clock
+                )
             found[f"rows_per_second_{name}"] = 2000 / seconds
         return found
 

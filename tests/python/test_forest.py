@@ -939,3 +939,25 @@ def test_random_cuts_on_values(kind, missing, dtype):
     }[kind]
     model = cls(3, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.predict(X), y, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("of_y", "of_weight"),
+    [
+        (2.0**320, 1.0),
+        (2.0**-320, 1.0),
+        (2.0**320, 2.0**160),
+        (2.0**-330, 2.0**-158),
+        (1.0, 2.0**160),
+    ],
+)
+def test_scales_change_no_tree(of_y, of_weight):
+    """Powers of two scale sums exactly, until products of sums leave the range of numbers."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = X[:, :2] + 0.1 * rng.normal(size=(200, 2))
+    weight = rng.uniform(0.5, 1, 200)
+    tree = pyrpo.DecisionTreeRegressor(random_state=0, max_leaf_nodes=20)
+    leaves = tree.fit(X, y, sample_weight=weight).apply(X)
+    scaled = tree.fit(X, y * of_y, sample_weight=weight * of_weight).apply(X)
+    np.testing.assert_array_equal(scaled, leaves)
