@@ -35,7 +35,7 @@ made by numpy there.
 
 On two threads a round takes {two:.2f} ms instead of {one:.2f}: **{speedup:.2f}×**.
 
-The machine was in a slow phase. In a quiet hour (2026-11-18, xgboost 3.2.0) a round took 9.1 ms,
+Machines have phases: in a quiet hour of 2026-11-18 (xgboost 3.2.0) a round took 9.1 ms,
 xgboost's `multi_output_tree` 0.756 s (83×), catboost's 29.5 s (3245×), two threads 4.8 ms, and
 15.6 GB of scores and 2.0 billion logistic functions passed a second.
 

@@ -7,6 +7,7 @@
 #define RPO_BOOST_H
 #include "hist.h"
 #include "kernels.h"
+#include "mem.h"
 #include "model.h"
 #include "options.h"
 
@@ -104,12 +105,6 @@ static inline float *rpo_boost_rows(const rpo_boost *b, int thread, int kind) {
  * one thread where there is little to do. */
 rpo_control rpo_boost_control(const rpo_boost *b, const rpo_control *control);
 rpo_status rpo_boost_threads(rpo_boost *b, const rpo_control *control, rpo_error *err);
-
-#if defined(__GNUC__)
-#define RPO_PREFETCH(address) __builtin_prefetch(address)
-#else
-#define RPO_PREFETCH(address) (void)(address)
-#endif
 
 /* Asks for a long row of scores ahead of its turn: rows of a leaf lie far apart. */
 static inline void rpo_boost_ask(const rpo_boost *b, int64_t row) {

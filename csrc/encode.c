@@ -77,18 +77,12 @@ static int64_t tile_columns(const rpo_features *f) {
   return columns < 1 ? 1 : columns < TILE ? columns : TILE;
 }
 
-#if defined(__GNUC__)
-#define FETCH(address) __builtin_prefetch(address)
-#else
-#define FETCH(address) (void)(address)
-#endif
-
 #define READ_COLUMNS(type)                                                  \
   do {                                                                      \
     const type *const data = (const type *)X->data + first * X->col_stride; \
     for (int64_t i = 0; i < X->rows; i++) {                                 \
       const type *const own = data + i * X->row_stride;                     \
-      if (i + AHEAD < X->rows) FETCH(own + AHEAD * X->row_stride);          \
+      if (i + AHEAD < X->rows) RPO_PREFETCH(own + AHEAD * X->row_stride);   \
       for (int64_t j = 0; j < end - first; j++) {                           \
         out[j * X->rows + i] = (double)own[j * X->col_stride];              \
       }                                                                     \

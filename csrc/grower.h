@@ -8,7 +8,8 @@
 #define RPO_CUTS \
   16 /* values of a feature whose cuts are all summed at once, when rows have one class */
 
-#define RPO_LIGHT 15 /* most weight of a row there */
+#define RPO_LIGHT 15          /* most weight of a row there */
+#define RPO_WALKED_ROWS 16384 /* rows whose codes a walk over classes leaves in the second cache */
 
 #define RPO_WIDE_ROWS 65536        /* most rows of a node whose sums of many columns go by panels */
 #define RPO_WIDE_ORDERED (1 << 20) /* rows put in order, of all features of a batch */

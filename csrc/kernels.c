@@ -152,7 +152,7 @@ static void tile(int dtype, int back, const void *entry, int64_t count, void *ne
 extern const rpo_kernels NAME(RPO_ISA);
 const rpo_kernels NAME(RPO_ISA) = {
     .name = TEXT(RPO_ISA),
-    .has_lanes = HAVE_LANES,
+    .has_lanes = HAVE_CUT_LANES,
     .grow = grow,
     .leaves = leaves_of_rows,
     .add_columns = add_columns,

@@ -6,9 +6,15 @@
  * enter |S|^2, S.T and w (loop_sums.h) side by side. Nothing is listed or sorted. Sums are of 16 bits
  * while they fit, then of 32, exact since none exceeds |T|^2.
  *
- * Single precision then tells which features may have a better cut than the best so far; only of
- * these are scores made, as everywhere else. */
-#if HAVE_LANES
+ * Single precision then tells which cuts may be the best; only of these are scores made, as everywhere
+ * else. */
+#if HAVE_LANES && (defined(__clang__) || __GNUC__ >= 9) /* which convert lanes */
+#define HAVE_CUT_LANES 1
+#else
+#define HAVE_CUT_LANES 0
+#endif
+
+#if HAVE_CUT_LANES
 
 enum {
   BATCH = 16,         /* features walked together */
@@ -53,13 +59,19 @@ ALWAYS_INLINE void flush(int n, const short_sums *from, int before, cut_sums *to
   }
 }
 
-/* Where one instruction looks 64 codes up among 128, rows of no more go that way. */
+/* Rows of at most 128 codes: one instruction looks 64 of them up. It pays for setting up the places in
+ * nodes of some rows. */
 #if defined(__AVX512BW__) && !defined(__clang__)
 #define LOOKS_UP 1
 #else
 #define LOOKS_UP 0
 #endif
-enum { WORTH_IT = 32, LOOKED_UP = 64, PER_LOOK = LOOKED_UP / RPO_CUTS, LOOKS = BATCH / PER_LOOK };
+enum {
+  FEWEST_ROWS = 32,
+  LOOKED_UP = 64,
+  PER_LOOK = LOOKED_UP / RPO_CUTS,
+  LOOKS = BATCH / PER_LOOK
+};
 typedef uint8_t codes64 __attribute__((vector_size(LOOKED_UP), may_alias, aligned(1)));
 
 typedef struct class_walk {
@@ -78,7 +90,7 @@ ALWAYS_INLINE int goes_on(const class_walk *a, int32_t class) {
 #define FROM(n) n, n - 1, n - 2, n - 3, n - 4, n - 5, n - 6, n - 7
 #define CUTS FROM(16), FROM(8)
 
-/* The next row, if it is of the class and does not weigh too much; where to its codes, by its weight. */
+/* Takes the next row, if it is of the class and its weight has room: its codes, else NULL. */
 ALWAYS_INLINE const uint8_t *next_row(class_walk *a, int32_t class, uint32_t *total, uint32_t *w) {
   int64_t const p = a->g->f->cols;
   const uint8_t *const codes = a->g->f->row_codes;
@@ -150,7 +162,7 @@ ALWAYS_INLINE void walk_large_class(int n, int looks_up, class_walk *a, int32_t 
 ALWAYS_INLINE void walk_of(int n, int looks_up, class_walk *a, cut_sums *sums) {
   short_sums recent;
   uint32_t room = UINT16_MAX; /* by which sums of 16 bits may still grow */
-  int any = 0;                /* of 32 bits */
+  int flushed = 0;            /* 1: sums of 32 bits hold something */
   clear(n, &recent);
   while (a->next < a->node) {
     int32_t const class = a->g->t->index[a->rows[a->next]];
@@ -158,10 +170,10 @@ ALWAYS_INLINE void walk_of(int n, int looks_up, class_walk *a, cut_sums *sums) {
     uint32_t const total = count_some(n, looks_up, a, class, count);
     int const is_large = a->weighted && goes_on(a, class);
     if (is_large || room < total * total) {
-      flush(n, &recent, any, sums);
+      flush(n, &recent, flushed, sums);
       clear(n, &recent);
       room = UINT16_MAX;
-      any = 1;
+      flushed = 1;
     }
     if (is_large) {
       walk_large_class(n, looks_up, a, class, count, total, sums);
@@ -175,7 +187,7 @@ ALWAYS_INLINE void walk_of(int n, int looks_up, class_walk *a, cut_sums *sums) {
       recent.weight[c] += s;
     }
   }
-  flush(n, &recent, any, sums);
+  flush(n, &recent, flushed, sums);
 }
 
 #define WALK_BY(looks_up, a)                        \
@@ -203,7 +215,7 @@ static void walk_classes(const rpo_grower *g, const int32_t *rows, int64_t node,
   a.weighted = weighted;
   for (int c = 0; c < BATCH; c++) a.feature[c] = features[c < n ? c : 0];
 #if LOOKS_UP
-  int const worth_it = node >= WORTH_IT && g->f->cols <= 2 * LOOKED_UP;
+  int const worth_it = node >= FEWEST_ROWS && g->f->cols <= 2 * LOOKED_UP;
   if (worth_it && __builtin_cpu_supports("avx512vbmi")) {
     for (int c = 0; c < BATCH; c++) {
       memset((uint8_t *)a.which + c * RPO_CUTS, (int)a.feature[c], RPO_CUTS);
@@ -247,26 +259,24 @@ typedef struct promise {
 static void find_promising(const rpo_grower *g, const rpo_frame *frame, const cut_sums *sums, int n,
                            double best, promise *out) {
   int const all_allowed = g->o.min_leaf <= 1 && !(g->min_leaf_weight > 0.0);
-  int32_t bits[LANES], most[BATCH], limit = 0;
-  float const from = best > 0.0 ? (float)best : 0.0f;
+  int32_t bits[LANES], bits_most[BATCH];
+  float most[BATCH], limit = best > 0.0 ? (float)best : 0.0f;
   score_roughly(frame, sums, n * RPO_CUTS, out->score);
   memcpy(bits, out->score, (size_t)(n * RPO_CUTS) * sizeof *bits);
   for (int c = 0; c < n; c++) {
-    most[c] = 0;
+    bits_most[c] = 0;
     for (int l = 0; l < RPO_CUTS; l++) {
       int32_t const b = bits[c * RPO_CUTS + l];
-      most[c] = b > most[c] ? b : most[c];
+      bits_most[c] = b > bits_most[c] ? b : bits_most[c];
     }
   }
-  memcpy(&limit, &from, sizeof limit);
+  memcpy(most, bits_most, (size_t)n * sizeof *most);
   for (int c = 0; c < n && all_allowed; c++) limit = most[c] > limit ? most[c] : limit;
-  memcpy(&out->limit, &limit, sizeof limit);
-  out->limit *= 1.0f - 0x1p-16f;
-  memcpy(&limit, &out->limit, sizeof limit);
+  out->limit = limit * (1.0f - 0x1p-16f);
   out->features = out->differ = 0;
   for (int c = 0; c < n; c++) {
-    out->features |= (uint32_t)(most[c] > limit) << c;
-    out->differ |= (uint32_t)(most[c] > 0) << c;
+    out->features |= (uint32_t)(most[c] > out->limit) << c;
+    out->differ |= (uint32_t)(most[c] > 0.0f) << c;
   }
 }
 
@@ -327,7 +337,7 @@ static void search_classes(rpo_grower *g, rpo_frame *frame, const int32_t *rows,
   drawer d = {rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, 0), 0, (int32_t)g->f->cols};
   int64_t usable = 0;
   while (draw_more(g, &d, usable)) {
-    int32_t drawn[BATCH], few_valued[BATCH + 1];
+    int32_t drawn[BATCH], few_valued[BATCH];
     cut_sums by_weight, by_rows;
     promise found;
     int n = 0, n_few = 0;

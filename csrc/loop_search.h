@@ -416,7 +416,7 @@ static int32_t partition_sparse(rpo_grower *g, int32_t start, int32_t end, const
 
 static int32_t partition_dense(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
   const rpo_features *const f = g->f;
-  int const small = reads_rows(f, end - start) || (g->o.by_class && end - start < 16384);
+  int const small = reads_rows(f, end - start) || (g->o.by_class && end - start < RPO_WALKED_ROWS);
   const void *const codes = small ? f->row_codes : f->codes;
   int64_t const step = small || best->below == BY_VALUE ? f->cols : 1;
   int64_t const first = step > 1 ? best->feature : (int64_t)best->feature * f->rows;

@@ -17,4 +17,11 @@ extern int64_t rpo_mem_fail_after; /* allocations until one fails; negative: nev
 extern int64_t rpo_mem_live;       /* blocks not yet freed */
 extern int64_t rpo_mem_asked;      /* bytes of all allocations together */
 #endif
+
+/* Asks for a line ahead of its turn. */
+#if defined(__GNUC__)
+#define RPO_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define RPO_PREFETCH(address) (void)(address)
+#endif
 #endif

@@ -12,12 +12,6 @@
 #include "mem.h"
 #include "sums.h"
 
-#if defined(__GNUC__)
-#define PREFETCH(address) __builtin_prefetch(address)
-#else
-#define PREFETCH(address) (void)(address)
-#endif
-
 /* ---- A S ---- */
 
 static inline int64_t index_of(const void *data, int32_t type, int64_t i) {
@@ -103,7 +97,7 @@ int64_t rpo_collect_rows(const rpo_reading *r, rpo_scratch *s, int64_t i, const 
     int64_t const leaf = s->leaf[t * r->block + i];
     s->first[count] = rpo_leaf_begin(m, rows, t, leaf);
     s->end[count] = rpo_leaf_begin(m, rows, t, leaf + 1);
-    PREFETCH((const char *)rows->row.data + s->first[count] * row_bytes);
+    RPO_PREFETCH((const char *)rows->row.data + s->first[count] * row_bytes);
     s->unit[count++] =
         1.0 / weight_of(&m->leaf_weight, m->leaf_weight.type, m->leaf_start[t] + leaf);
   }
