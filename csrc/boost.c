@@ -46,7 +46,7 @@ void rpo_boost_free(rpo_boost *b) {
   rpo_delete(b->delta);
   rpo_delete(b->start);
   rpo_delete(b->matrix);
-  rpo_delete(b->score);
+  rpo_delete(b->kept);
   rpo_delete(b->leaf_of);
   rpo_delete(b->table);
   rpo_delete(b->phi);
@@ -277,7 +277,7 @@ static rpo_status read_entry_weights(rpo_boost *b, const rpo_matrix *w, rpo_erro
 static int64_t stride_of(int64_t d) {
   if (d <= 2) return d;
   if (d <= 4) return 4;
-  return d <= 8 ? 8 : (d + 15) / 16 * 16;
+  return d <= 8 ? 8 : (d + RPO_LINE - 1) / RPO_LINE * RPO_LINE;
 }
 
 static rpo_status read_projection(rpo_boost *b, const rpo_projection *projection, rpo_error *err) {
@@ -310,9 +310,11 @@ void rpo_boost_restart(rpo_boost *b) {
     rpo_low_start(b);
     return;
   }
-  for (int64_t i = 0; i < b->n; i++) {
-    float *const row = b->score + i * b->stride;
-    for (int64_t j = 0; j < b->d; j++) row[j] = (float)b->start[j];
+  float *const first = b->kept;
+  for (int64_t j = 0; j < b->stride; j++) first[j] = j < b->d ? (float)b->start[j] : 0.0f;
+  b->kernels->keep_scores(b->loss, b->d, b->stride, first);
+  for (int64_t i = 1; i < b->n; i++) {
+    memcpy(first + i * b->stride, first, (size_t)b->stride * sizeof *first);
   }
 }
 
@@ -324,13 +326,12 @@ static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
   RPO_TRY(rpo_low_begin(b, err));
   b->start = rpo_new(b->d, 8);
   if (b->loss == RPO_LOSS_HUBER) b->delta = rpo_new_zero(b->stride, 4);
-  if (b->low == NULL) b->score = rpo_new_zero(b->n * b->stride, 4);
+  if (b->low == NULL) b->kept = rpo_new_zero(b->n * b->stride, 4);
   b->leaf_of = rpo_new(b->n, 4);
   b->z = rpo_new(b->n * b->m, 8);
   b->bag = rpo_new(b->n, 4);
   if (b->start == NULL || (b->loss == RPO_LOSS_HUBER && b->delta == NULL) ||
-      (b->low == NULL && b->score == NULL) || b->leaf_of == NULL || b->z == NULL ||
-      b->bag == NULL) {
+      (b->low == NULL && b->kept == NULL) || b->leaf_of == NULL || b->z == NULL || b->bag == NULL) {
     return rpo_fail_memory(err, "the scores");
   }
   RPO_TRY(rpo_boost_constants(b, quantile, control, err));
@@ -553,7 +554,8 @@ rpo_status rpo_boost_scores(rpo_boost *b, const int32_t *row, int64_t count,
   if (b->low != NULL) return rpo_low_scores(b, row, count, out, b->d, control, err);
   RPO_TRY(rpo_boost_settle(b, control, err));
   for (int64_t i = 0; i < count; i++) {
-    memcpy(out + i * b->d, b->score + row[i] * b->stride, (size_t)b->d * sizeof *out);
+    memcpy(out + i * b->d, b->kept + row[i] * b->stride, (size_t)b->d * sizeof *out);
+    b->kernels->tell_scores(b->loss, b->d, out + i * b->d);
   }
   return RPO_OK;
 }

@@ -60,9 +60,9 @@ struct rpo_boost {
   double *matrix; /* the caller's projection */
   /* state */
   rpo_low *low;     /* instead of scores; NULL: scores */
-  float *score;     /* n x stride */
+  float *kept;      /* n x stride: what is kept of scores (loss.h) */
   int32_t *leaf_of; /* n: leaf in the last tree, still to be added to the scores; -1: added */
-  float *table;     /* of the last tree: leaves x stride */
+  float *table;     /* of the last tree: leaves x stride; what is kept of them, once labelled */
   int64_t table_room;
   float *phi; /* m x stride; NULL: all outputs */
   int phi_is_set;
@@ -108,7 +108,7 @@ rpo_status rpo_boost_threads(rpo_boost *b, const rpo_control *control, rpo_error
 
 /* Asks for a long row of scores ahead of its turn: rows of a leaf lie far apart. */
 static inline void rpo_boost_ask(const rpo_boost *b, int64_t row) {
-  const float *const f = b->score + row * b->stride;
+  const float *const f = b->kept + row * b->stride;
   for (int64_t j = 0; j < b->stride; j += 16) RPO_PREFETCH(f + j);
 }
 
@@ -198,6 +198,8 @@ void rpo_boost_restart(rpo_boost *b);
 /* Room for `rounds` rounds, and for a tree's rows of the table. */
 rpo_status rpo_boost_make_room(rpo_boost *b, int64_t rounds, rpo_error *err);
 rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err);
+/* The table's rows become what is kept of them, for passes to take in. */
+void rpo_boost_keep_steps(rpo_boost *b, int64_t leaves);
 /* Notes the table's rows as the model will have them, rounded when `half`. */
 rpo_status rpo_boost_keep(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
                           rpo_error *err);

@@ -74,14 +74,33 @@ typedef struct summing {
 static const float *gather(const summing *s, int thread, const int32_t *rows, int64_t count,
                            const float *move) {
   const rpo_boost *const b = s->b;
-  if (count == 1 && move == NULL) return b->score + rows[0] * b->stride;
+  if (count == 1 && move == NULL) return b->kept + rows[0] * b->stride;
   float *const f = rpo_boost_rows(b, thread, RPO_ROW_SCORE);
   for (int64_t i = 0; i < count; i++) {
     float *const to = f + i * b->stride;
-    memcpy(to, b->score + rows[i] * b->stride, (size_t)b->stride * 4);
-    if (move != NULL) b->kernels->add_row(to, move, b->stride);
+    memcpy(to, b->kept + rows[i] * b->stride, (size_t)b->stride * 4);
+    if (move != NULL) b->kernels->take_steps(b->loss, b->d, b->stride, to, move);
   }
   return f;
+}
+
+/* Rows of whole lines: gradients are added where they are found, none is written down. */
+static void sum_lines(const summing *s, int thread, const rpo_chunk *chunk, rpo_job *job,
+                      float *first, float *second) {
+  const rpo_boost *const b = s->b;
+  for (int64_t at = chunk->begin; at < chunk->end && !rpo_stopped(job); at++) {
+    int32_t const row = s->rows[at], next = s->rows[at + (at + 1 < chunk->end)];
+    const float *const y = rpo_boost_spread(b, thread, &row, 1);
+    b->kernels->sum_loss(b->loss, b->d, b->stride, (float)b->weight[row], b->kept + row * b->stride,
+                         y, b->delta, b->kept + next * b->stride, first, second);
+    rpo_boost_wipe(b, thread, &row, 1);
+  }
+}
+
+static int sums_lines(const summing *s) {
+  const rpo_boost *const b = s->b;
+  return s->what == RPO_SUM_NEWTON && b->stride % RPO_LINE == 0 && b->callback == NULL &&
+         b->entry_weight == NULL;
 }
 
 static rpo_status sum_task(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
@@ -95,7 +114,12 @@ static rpo_status sum_task(void *context, int64_t task, int thread, rpo_job *job
   float *const move = v == NULL ? NULL : rpo_boost_rows(b, thread, RPO_ROW_MOVE);
   int const curvature = sums == 2;
   for (int64_t j = 0; v != NULL && j < stride; j++) move[j] = s->step[j] * v[j];
+  if (v != NULL) b->kernels->keep_steps(b->loss, b->d, stride, move);
   memset(first, 0, (size_t)(sums * stride) * sizeof *first);
+  if (sums_lines(s)) {
+    sum_lines(s, thread, chunk, job, first, second);
+    return RPO_OK;
+  }
   for (int64_t at = chunk->begin; at < chunk->end; at += b->block) {
     int64_t const count = chunk->end - at < b->block ? chunk->end - at : b->block;
     const int32_t *const rows = s->rows + at;
@@ -382,12 +406,15 @@ rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err) {
   return b->table == NULL ? rpo_fail_memory(err, "the leaves") : RPO_OK;
 }
 
-rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
-                           rpo_error *err) {
+void rpo_boost_keep_steps(rpo_boost *b, int64_t leaves) {
+  for (int64_t l = 0; l < leaves; l++) {
+    b->kernels->keep_steps(b->loss, b->d, b->stride, b->table + l * b->stride);
+  }
+}
+
+static rpo_status label_relabelled(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
+                                   rpo_error *err) {
   const rpo_tree *const tree = &t->tree;
-  RPO_TRY(rpo_boost_table(b, tree->n_leaves, err));
-  RPO_TRY(rpo_boost_chunks(b, tree->rows, tree->leaf_start, tree->n_leaves, err));
-  if (!b->relabel) return label_rank_one(b, t, control, err);
   int const newton = b->leaf == RPO_LEAF_NEWTON;
   if (newton && b->loss == RPO_LOSS_ABSOLUTE) {
     RPO_TRY(rpo_boost_median_leaves(b, t, control, err));
@@ -398,4 +425,14 @@ rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *c
   RPO_TRY(label_leaves(b, tree, what, control, err));
   if (!newton) RPO_TRY(scale_means(b, t, what, control, err));
   return rpo_boost_keep(b, t, control, err);
+}
+
+rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
+                           rpo_error *err) {
+  const rpo_tree *const tree = &t->tree;
+  RPO_TRY(rpo_boost_table(b, tree->n_leaves, err));
+  RPO_TRY(rpo_boost_chunks(b, tree->rows, tree->leaf_start, tree->n_leaves, err));
+  RPO_TRY(b->relabel ? label_relabelled(b, t, control, err) : label_rank_one(b, t, control, err));
+  rpo_boost_keep_steps(b, tree->n_leaves);
+  return RPO_OK;
 }

@@ -356,7 +356,7 @@ rpo_status rpo_low_leave(rpo_boost *b, const rpo_control *control, rpo_error *er
     rpo_delete(score);
     return status;
   }
-  b->score = score;
+  b->kept = score;
   rpo_low_free(b->low);
   b->low = NULL;
   for (int64_t r = 0; r < b->rounds; r++) {

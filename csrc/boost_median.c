@@ -28,7 +28,7 @@ static rpo_status median_leaf(void *context, int64_t leaf, int thread, rpo_job *
   for (int64_t j = 0; j < b->d && !rpo_stopped(job); j++) {
     for (int64_t i = 0; i < n; i++) {
       int64_t const at = tree->rows[first + i];
-      value[i] = rpo_boost_y(b, at, j) - (double)b->score[at * b->stride + j];
+      value[i] = rpo_boost_y(b, at, j) - (double)b->kept[at * b->stride + j];
       weight[i] = rpo_boost_weight(b, at, j);
     }
     row[j] = (float)(b->rate * rpo_weighted_median(value, weight, n));
@@ -59,7 +59,7 @@ static rpo_status median_column(void *context, int64_t j, int thread, rpo_job *j
     double const v = (double)b->table[l * b->stride + j];
     for (int64_t i = tree->leaf_start[l]; v != 0.0 && i < tree->leaf_start[l + 1]; i++) {
       int64_t const at = tree->rows[i];
-      value[n] = (rpo_boost_y(b, at, j) - (double)b->score[at * b->stride + j]) / v;
+      value[n] = (rpo_boost_y(b, at, j) - (double)b->kept[at * b->stride + j]) / v;
       weight[n++] = fabs(v) * rpo_boost_weight(b, at, j);
     }
   }

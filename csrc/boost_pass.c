@@ -122,10 +122,13 @@ static double row_loss(const rpo_boost *b, int thread, int32_t row, const float 
   if (b->entry_weight == NULL || b->loss == RPO_LOSS_SOFTMAX) {
     sum = b->kernels->loss_value(b->loss, b->d, f, y, b->delta);
   } else {
+    float *const score = rpo_boost_rows(b, thread, RPO_ROW_SCORE);
+    memcpy(score, f, (size_t)b->stride * sizeof *f);
+    b->kernels->tell_scores(b->loss, b->d, score);
     for (int64_t j = 0; j < b->d; j++) {
       double const w = (double)b->entry_weight[row * b->stride + j];
       double const delta = b->delta == NULL ? 0.0 : (double)b->delta[j];
-      if (w > 0.0) sum += w * rpo_loss_entry(b->loss, (double)f[j], (double)y[j], delta);
+      if (w > 0.0) sum += w * rpo_loss_entry(b->loss, (double)score[j], (double)y[j], delta);
     }
   }
   rpo_boost_wipe(b, thread, &row, 1);
@@ -154,7 +157,8 @@ static void project(const rpo_boost *b, const float *g, double *z) {
 static void add_last(const rpo_boost *b, int64_t row) {
   int64_t const leaf = b->leaf_of[row];
   if (leaf < 0) return;
-  b->kernels->add_row(b->score + row * b->stride, b->table + leaf * b->stride, b->stride);
+  b->kernels->take_steps(b->loss, b->d, b->stride, b->kept + row * b->stride,
+                         b->table + leaf * b->stride);
   b->leaf_of[row] = -1;
 }
 
@@ -171,7 +175,7 @@ static rpo_status update_block(const pass *p, int64_t task, int thread, int64_t 
   while (at + bagged < b->n_bag && b->bag[at + bagged] < end) bagged++;
   *next += bagged;
   if (bagged == 0) return RPO_OK;
-  const float *const f = b->score + first * b->stride;
+  const float *const f = b->kept + first * b->stride;
   RPO_TRY(rpo_boost_gradient(b, thread, rows, end - first, f, 0, err));
   const float *const g = rpo_boost_rows(b, thread, RPO_ROW_GRADIENT);
   for (int64_t i = 0; i < bagged; i++) {
@@ -179,7 +183,7 @@ static rpo_status update_block(const pass *p, int64_t task, int thread, int64_t 
     project(b, g + (row - first) * b->stride, b->z + row * b->m);
     if (p->sum == NULL || (at + i) % p->apart != 0) continue;
     double const w = b->weight[row];
-    p->sum[task] += w * row_loss(b, thread, (int32_t)row, b->score + row * b->stride);
+    p->sum[task] += w * row_loss(b, thread, (int32_t)row, b->kept + row * b->stride);
     p->weight[task] += w;
   }
   return RPO_OK;
@@ -270,7 +274,7 @@ static rpo_status watch_task(void *context, int64_t task, int thread, rpo_job *j
   for (int64_t i = first; i < end; i++) {
     int32_t const row = p->rows[i];
     add_last(b, row);
-    p->sum[task] += b->watch[row] * row_loss(b, thread, row, b->score + row * b->stride);
+    p->sum[task] += b->watch[row] * row_loss(b, thread, row, b->kept + row * b->stride);
     p->weight[task] += b->watch[row];
   }
   return RPO_OK;

@@ -160,13 +160,14 @@ static rpo_status rest_task(void *context, int64_t task, int thread, rpo_job *jo
   (void)err;
   memset(first, 0, (size_t)(2 * n) * sizeof *first);
   for (int64_t j = 0; j < n; j++) move[j] = r->step[r->output[j]] * v[r->output[j]];
+  b->kernels->keep_steps(b->loss, n, n, move);
   for (int64_t at = chunk->begin; at < chunk->end; at += b->block) {
     int64_t const count = chunk->end - at < b->block ? chunk->end - at : b->block;
     const int32_t *const rows = r->rows + at;
     if (rpo_stopped(job)) break;
     for (int64_t i = 0; i < count; i++) {
-      rest_take(r, b->score + rows[i] * b->stride, f + i * n);
-      b->kernels->add_row(f + i * n, move, n);
+      rest_take(r, b->kept + rows[i] * b->stride, f + i * n);
+      b->kernels->take_steps(b->loss, n, n, f + i * n, move);
       rest_spread(r, rows[i], y + i * n);
     }
     b->kernels->loss(b->loss, count, n, n, f, y, r->delta, g, h);
@@ -318,6 +319,7 @@ static void try_guess(const rpo_boost *b, const rpo_tree *tree, const double *si
     const float *const v = b->table + l * b->stride, *const base = a->base + l * b->stride;
     double const weight = tree->leaf_weight[l];
     for (int64_t j = 0; j < b->d; j++) f[j] = base[j] + step[j] * v[j];
+    b->kernels->keep_scores(b->loss, b->d, b->d, f);
     b->kernels->loss(b->loss, 1, b->d, b->stride, f, zero, NULL, g, h);
     for (int64_t j = 0; j < b->d; j++) {
       double const along = weight * (double)v[j];

@@ -63,8 +63,14 @@ typedef struct rpo_kernels {
                   double *own, rpo_cut *cut);
   /* Losses of rows of scores (loop_loss.h). */
   rpo_loss_fn loss;
+  rpo_sum_loss_fn sum_loss;
   rpo_value_fn loss_value;
-  void (*add_row)(float *f, const float *v, int64_t n);
+  /* Of a row of d outputs, n with its padding: scores and steps become what is kept of them, in place,
+   * what is kept becomes scores again, and takes in what is kept of a step (loss.h). */
+  void (*keep_scores)(int32_t loss, int64_t d, int64_t n, float *f);
+  void (*keep_steps)(int32_t loss, int64_t d, int64_t n, float *v);
+  void (*tell_scores)(int32_t loss, int64_t n, float *f);
+  void (*take_steps)(int32_t loss, int64_t d, int64_t n, float *f, const float *v);
   void (*project_row)(const float *phi, int64_t m, int64_t stride, const float *g, double *z);
   void (*sum_row)(float w, const float *g, int64_t n, float *sum);
   void (*sum_product)(float w, const float *g, const float *v, int64_t n, float *sum);

@@ -24,39 +24,19 @@ static inline float exp_of(float x) {
   return p;
 }
 
-/* With e = e^-F, p = 1 / (1 + e) and 1 - p = e p: neither is lost. */
-static void logistic_rows(int64_t n, const float *restrict f, const float *restrict y,
-                          float *restrict g, float *restrict h) {
-  if (h == NULL) {
-    for (int64_t i = 0; i < n; i++) g[i] = y[i] - 1.0f / (1.0f + exp_of(-f[i]));
-    return;
-  }
-  for (int64_t i = 0; i < n; i++) {
-    float const e = exp_of(-f[i]), p = 1.0f / (1.0f + e);
-    g[i] = y[i] - p;
-    h[i] = p * (e * p);
-  }
-}
-
-static void exponential_rows(int64_t n, const float *restrict f, const float *restrict y,
-                             float *restrict g, float *restrict h) {
-  for (int64_t i = 0; i < n; i++) {
-    float const half = y[i] - 0.5f; /* s / 2 */
-    float const x = -half * f[i];
-    float const e = exp_of(x);
-    g[i] = half * e;
-    if (h != NULL) h[i] = 0.25f * e;
-  }
-}
-
-static void huber_row(int64_t n, const float *restrict f, const float *restrict y,
-                      const float *restrict delta, float *restrict g, float *restrict h) {
-  for (int64_t j = 0; j < n; j++) {
-    float const r = y[j] - f[j], size = fabsf(r), most = delta[j];
-    float const ratio = size > most ? most / size : 1.0f;
-    g[j] = r * ratio;
-    if (h != NULL) h[j] = ratio;
-  }
+/* log x for x > 0 and normal, within 1e-7 (1 + |log x|): x = 2^k m, m from sqrt(1/2) to sqrt(2), and
+ * log m = 2 atanh(s), s = (m - 1) / (m + 1), by its series. */
+static inline float log_of(float x) {
+  uint32_t const root = 0x3F3504F3u; /* sqrt(1/2) */
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits += 0x40000000u - root;
+  float const k = (float)((int32_t)(bits >> 23) - 128);
+  bits = (bits & 0x007FFFFFu) + root;
+  memcpy(&x, &bits, sizeof x);
+  float const s = (x - 1.0f) / (x + 1.0f), z = s * s;
+  float const tail = z * (0.6666667f + z * (0.4f + z * (0.2857143f + z * 0.2222222f)));
+  return k * 0.693359375f + (k * -2.12194440e-4f + (2.0f * s + s * tail));
 }
 
 static float largest_of(int64_t d, const float *f) {
@@ -65,100 +45,226 @@ static float largest_of(int64_t d, const float *f) {
   return most;
 }
 
-static void softmax_row(int64_t d, const float *restrict f, const float *restrict y,
-                        float *restrict g, float *restrict h) {
-  float const most = largest_of(d, f);
-  double sum = 0.0;
-  for (int64_t j = 0; j < d; j++) g[j] = exp_of(f[j] - most);
-  for (int64_t j = 0; j < d; j++) sum += (double)g[j];
-  float const unit = (float)(1.0 / sum);
-  float const wide = d > 1 ? (float)d / (float)(d - 1) : 1.0f;
-  for (int64_t j = 0; j < d; j++) {
-    float const p = g[j] * unit;
-    g[j] = y[j] - p;
-    if (h != NULL) h[j] = wide * p * (1.0f - p);
-  }
-}
-
-static void loss_rows(int32_t loss, int64_t rows, int64_t d, int64_t stride, const float *f,
-                      const float *y, const float *delta, float *g, float *h) {
-  int64_t const n = rows * stride;
-  switch (loss) {
-    case RPO_LOSS_LOGISTIC: logistic_rows(n, f, y, g, h); break;
-    case RPO_LOSS_EXPONENTIAL: exponential_rows(n, f, y, g, h); break;
-    case RPO_LOSS_HUBER:
-      for (int64_t i = 0; i < n; i += stride) {
-        huber_row(d, f + i, y + i, delta, g + i, h == NULL ? NULL : h + i);
-      }
-      break;
-    case RPO_LOSS_SOFTMAX:
-      for (int64_t i = 0; i < n; i += stride) {
-        softmax_row(d, f + i, y + i, g + i, h == NULL ? NULL : h + i);
-      }
-      break;
-    case RPO_LOSS_ABSOLUTE:
-      for (int64_t i = 0; i < n; i++) g[i] = (float)(y[i] > f[i]) - (float)(y[i] < f[i]);
-      for (int64_t i = 0; i < n && h != NULL; i++) h[i] = 1.0f;
-      break;
-    default:
-      for (int64_t i = 0; i < n; i++) g[i] = y[i] - f[i];
-      for (int64_t i = 0; i < n && h != NULL; i++) h[i] = 1.0f;
-  }
-}
-
-enum { LOSS_LANES = 16, LOSS_TERMS = 64, LOSS_BLOCK = LOSS_LANES * LOSS_TERMS };
+enum { LOSS_TERMS = 64, LOSS_BLOCK = RPO_LINE * LOSS_TERMS };
 
 /* Sixteen running sums and products. */
 static void add_lanes(const float *x, int64_t n, float *lane) {
-  for (int i = 0; i < LOSS_LANES; i++) lane[i] = 0.0f;
+  for (int i = 0; i < RPO_LINE; i++) lane[i] = 0.0f;
   int64_t j = 0;
-  for (; j + LOSS_LANES <= n; j += LOSS_LANES) {
-    for (int i = 0; i < LOSS_LANES; i++) lane[i] += x[j + i];
+  for (; j + RPO_LINE <= n; j += RPO_LINE) {
+    for (int i = 0; i < RPO_LINE; i++) lane[i] += x[j + i];
   }
   for (int i = 0; j < n; j++, i++) lane[i] += x[j];
 }
 
 static void multiply_lanes(const float *x, int64_t n, float *lane) {
-  for (int i = 0; i < LOSS_LANES; i++) lane[i] = 1.0f;
+  for (int i = 0; i < RPO_LINE; i++) lane[i] = 1.0f;
   int64_t j = 0;
-  for (; j + LOSS_LANES <= n; j += LOSS_LANES) {
-    for (int i = 0; i < LOSS_LANES; i++) lane[i] *= x[j + i];
+  for (; j + RPO_LINE <= n; j += RPO_LINE) {
+    for (int i = 0; i < RPO_LINE; i++) lane[i] *= x[j + i];
   }
   for (int i = 0; j < n; j++, i++) lane[i] *= x[j];
 }
 
-/* sum log(1 + e^-|F|) + max(F, 0) - yF; the logarithm is taken of products of up to 64 terms, each
- * at most 2, and of eight of these. */
-static double logistic_value(int64_t d, const float *f, const float *y) {
+/* ---- What is kept of scores (loss.h) ---- */
+
+#define KEPT_LEAST 0x1p-120f
+#define KEPT_MOST 0x1p120f
+#define STEP_LEAST 0x1p-94f /* of softmax: times the largest p, at least 2^-31, still a number */
+
+static inline float within(float e, float least, float most) {
+  e = e > least ? e : least;
+  return e < most ? e : most;
+}
+
+/* Probabilities of a row: they add up to 1. */
+static void normalise(int64_t d, float *p) {
+  float lane[RPO_LINE];
+  double sum = 0.0;
+  add_lanes(p, d, lane);
+  for (int i = 0; i < RPO_LINE; i++) sum += (double)lane[i];
+  float const unit = (float)(1.0 / sum);
+  for (int64_t j = 0; j < d; j++) p[j] = within(p[j] * unit, KEPT_LEAST, 1.0f);
+}
+
+/* Of softmax, e^v over the largest one's, from `least` on. */
+static void keep(int32_t loss, int64_t d, int64_t n, float least, float *v) {
+  if (loss == RPO_LOSS_LOGISTIC || loss == RPO_LOSS_EXPONENTIAL) {
+    float const slope = loss == RPO_LOSS_LOGISTIC ? -1.0f : -0.5f;
+    for (int64_t j = 0; j < n; j++) v[j] = within(exp_of(slope * v[j]), KEPT_LEAST, KEPT_MOST);
+  } else if (loss == RPO_LOSS_SOFTMAX) {
+    float const most = largest_of(d, v);
+    for (int64_t j = 0; j < d; j++) v[j] = within(exp_of(v[j] - most), least, 1.0f);
+  }
+}
+
+static void keep_steps(int32_t loss, int64_t d, int64_t n, float *v) {
+  keep(loss, d, n, STEP_LEAST, v);
+}
+
+static void keep_scores(int32_t loss, int64_t d, int64_t n, float *f) {
+  keep(loss, d, n, KEPT_LEAST, f);
+  if (loss == RPO_LOSS_SOFTMAX) normalise(d, f);
+}
+
+static void tell_scores(int32_t loss, int64_t n, float *f) {
+  if (loss == RPO_LOSS_LOGISTIC || loss == RPO_LOSS_EXPONENTIAL) {
+    float const slope = loss == RPO_LOSS_LOGISTIC ? -1.0f : -2.0f;
+    for (int64_t j = 0; j < n; j++) f[j] = slope * log_of(f[j]);
+  } else if (loss == RPO_LOSS_SOFTMAX) {
+    for (int64_t j = 0; j < n; j++) f[j] = log_of(f[j]);
+  }
+}
+
+static void take_steps(int32_t loss, int64_t d, int64_t n, float *restrict f,
+                       const float *restrict v) {
+  if (loss == RPO_LOSS_LOGISTIC || loss == RPO_LOSS_EXPONENTIAL) {
+    for (int64_t j = 0; j < n; j++) f[j] = within(f[j] * v[j], KEPT_LEAST, KEPT_MOST);
+  } else if (loss == RPO_LOSS_SOFTMAX) {
+    for (int64_t j = 0; j < d; j++) f[j] *= v[j];
+    normalise(d, f);
+  } else {
+    for (int64_t j = 0; j < n; j++) f[j] += v[j];
+  }
+}
+
+/* ---- Negative gradients and curvatures ---- */
+
+typedef struct slopes {
+  float g, h;
+} slopes;
+
+/* Of what is kept of a score; about: huber's delta, d / (d - 1) of softmax. `loss` is a constant where
+ * this is inlined. */
+ALWAYS_INLINE slopes slopes_of(int32_t loss, float f, float y, float about) {
+  slopes s = {y - f, 1.0f};
+  if (loss == RPO_LOSS_LOGISTIC) { /* 1 - p = f p: neither is lost */
+    float const p = 1.0f / (1.0f + f);
+    s.g = y - p;
+    s.h = p * (f * p);
+  } else if (loss == RPO_LOSS_EXPONENTIAL) {
+    float const e = y > 0.5f ? f : 1.0f / f;
+    s.g = (y - 0.5f) * e;
+    s.h = 0.25f * e;
+  } else if (loss == RPO_LOSS_SOFTMAX) {
+    s.h = about * f * (1.0f - f);
+  } else if (loss == RPO_LOSS_ABSOLUTE) {
+    s.g = (float)(y > f) - (float)(y < f);
+  } else if (loss == RPO_LOSS_HUBER) {
+    float const size = fabsf(s.g);
+    s.h = size > about ? about / size : 1.0f;
+    s.g *= s.h;
+  }
+  return s;
+}
+
+ALWAYS_INLINE void slopes_of_row(int32_t loss, int64_t n, const float *restrict f,
+                                 const float *restrict y, const float *restrict delta, float wide,
+                                 float *restrict g, float *restrict h) {
+  if (h == NULL) {
+    for (int64_t j = 0; j < n; j++) {
+      g[j] = slopes_of(loss, f[j], y[j], loss == RPO_LOSS_HUBER ? delta[j] : wide).g;
+    }
+    return;
+  }
+  for (int64_t j = 0; j < n; j++) {
+    slopes const s = slopes_of(loss, f[j], y[j], loss == RPO_LOSS_HUBER ? delta[j] : wide);
+    g[j] = s.g;
+    h[j] = s.h;
+  }
+}
+
+/* Line by line, each of which asks for one of the row that comes next. */
+ALWAYS_INLINE void add_slopes_of_row(int32_t loss, int64_t n, float w, const float *restrict f,
+                                     const float *restrict y, const float *restrict delta,
+                                     float wide, const float *next, float *restrict g,
+                                     float *restrict h) {
+  for (int64_t i = 0; i < n; i += RPO_LINE) {
+    RPO_PREFETCH(next + i);
+    for (int64_t j = i; j < i + RPO_LINE; j++) {
+      slopes const s = slopes_of(loss, f[j], y[j], loss == RPO_LOSS_HUBER ? delta[j] : wide);
+      g[j] += w * s.g;
+      h[j] += w * s.h;
+    }
+  }
+}
+
+static float wide_of(int64_t d) { return d > 1 ? (float)d / (float)(d - 1) : 1.0f; }
+
+#define EACH_LOSS(loss, DO)                                     \
+  switch (loss) {                                               \
+    case RPO_LOSS_LOGISTIC: DO(RPO_LOSS_LOGISTIC); break;       \
+    case RPO_LOSS_EXPONENTIAL: DO(RPO_LOSS_EXPONENTIAL); break; \
+    case RPO_LOSS_SOFTMAX: DO(RPO_LOSS_SOFTMAX); break;         \
+    case RPO_LOSS_ABSOLUTE: DO(RPO_LOSS_ABSOLUTE); break;       \
+    case RPO_LOSS_HUBER: DO(RPO_LOSS_HUBER); break;             \
+    default: DO(RPO_LOSS_SQUARED);                              \
+  }
+
+/* Rows lie side by side, and are one but for delta. */
+static void loss_rows(int32_t loss, int64_t rows, int64_t d, int64_t stride, const float *f,
+                      const float *y, const float *delta, float *g, float *h) {
+  int64_t const n = loss == RPO_LOSS_HUBER ? stride : rows * stride;
+  float const wide = wide_of(d);
+  for (int64_t i = 0; i < rows * stride; i += n) {
+#define SLOPES(name) \
+  slopes_of_row(name, n, f + i, y + i, delta, wide, g + i, h == NULL ? NULL : h + i)
+    EACH_LOSS(loss, SLOPES)
+#undef SLOPES
+  }
+}
+
+static void sum_loss(int32_t loss, int64_t d, int64_t stride, float w, const float *f,
+                     const float *y, const float *delta, const float *next, float *g, float *h) {
+  float const wide = wide_of(d);
+#define ADD_SLOPES(name) add_slopes_of_row(name, stride, w, f, y, delta, wide, next, g, h)
+  EACH_LOSS(loss, ADD_SLOPES)
+#undef ADD_SLOPES
+}
+
+/* ---- Values ---- */
+
+/* The logarithm of a product of up to LOSS_BLOCK numbers >= 1: exponents are added, and mantissas
+ * multiplied, 64 and then eight of these. */
+static double log_of_product(const float *x, int64_t n) {
+  float mantissa[LOSS_BLOCK], lane[RPO_LINE];
+  int64_t exponents = 0;
+  double sum = 0.0;
+  for (int64_t j = 0; j < n; j++) {
+    uint32_t bits;
+    memcpy(&bits, x + j, sizeof bits);
+    exponents += (int64_t)(bits >> 23) - 127;
+    bits = (bits & 0x007FFFFFu) | 0x3F800000u;
+    memcpy(mantissa + j, &bits, sizeof bits);
+  }
+  multiply_lanes(mantissa, n, lane);
+  for (int i = 0; i < RPO_LINE; i += 8) {
+    double all = 1.0;
+    for (int k = i; k < i + 8; k++) all *= (double)lane[k];
+    sum += rpo_log(all);
+  }
+  return sum + (double)exponents * 0.6931471805599453;
+}
+
+/* sum log(1 + e^-sF). */
+static double logistic_value(int64_t d, const float *e, const float *y) {
   double sum = 0.0;
   for (int64_t from = 0; from < d; from += LOSS_BLOCK) {
     int64_t const n = d - from < LOSS_BLOCK ? d - from : LOSS_BLOCK;
-    float curved[LOSS_BLOCK], linear[LOSS_BLOCK], lane[LOSS_LANES];
+    float term[LOSS_BLOCK];
     for (int64_t j = 0; j < n; j++) {
-      float const x = f[from + j];
-      curved[j] = 1.0f + exp_of(-fabsf(x));
-      linear[j] = (x > 0.0f ? x : 0.0f) - y[from + j] * x;
+      float const own = e[from + j];
+      term[j] = 1.0f + (y[from + j] > 0.5f ? own : 1.0f / own);
     }
-    add_lanes(linear, n, lane);
-    for (int i = 0; i < LOSS_LANES; i++) sum += (double)lane[i];
-    multiply_lanes(curved, n, lane);
-    for (int i = 0; i < LOSS_LANES; i += 8) {
-      double all = 1.0;
-      for (int k = i; k < i + 8; k++) all *= (double)lane[k];
-      sum += rpo_log(all);
-    }
+    sum += log_of_product(term, n);
   }
   return sum;
 }
 
-static double softmax_value(int64_t d, const float *f, const float *y) {
-  float const most = largest_of(d, f);
-  double sum = 0.0, own = 0.0;
-  for (int64_t j = 0; j < d; j++) {
-    sum += (double)exp_of(f[j] - most);
-    own += (double)(y[j] * (f[j] - most));
-  }
-  return rpo_log(sum) - own;
+static double softmax_value(int64_t d, const float *p, const float *y) {
+  double own = 0.0;
+  for (int64_t j = 0; j < d; j++) own += (double)(y[j] * p[j]);
+  return -rpo_log(own);
 }
 
 static double loss_value(int32_t loss, int64_t d, const float *f, const float *y,
@@ -169,8 +275,7 @@ static double loss_value(int32_t loss, int64_t d, const float *f, const float *y
     case RPO_LOSS_SOFTMAX: return softmax_value(d, f, y);
     case RPO_LOSS_EXPONENTIAL:
       for (int64_t j = 0; j < d; j++) {
-        float const x = (0.5f - y[j]) * f[j];
-        sum += (double)exp_of(x);
+        sum += (double)(y[j] > 0.5f ? f[j] : 1.0f / f[j]);
       }
       return sum;
     case RPO_LOSS_ABSOLUTE:
@@ -193,23 +298,19 @@ static double loss_value(int32_t loss, int64_t d, const float *f, const float *y
 
 /* ---- Rows ---- */
 
-static void add_row(float *restrict f, const float *restrict v, int64_t n) {
-  for (int64_t j = 0; j < n; j++) f[j] += v[j];
-}
-
 /* z = Phi g: sixteen running sums, added in a fixed order. */
 static void project_row(const float *phi, int64_t m, int64_t stride, const float *g, double *z) {
   for (int64_t c = 0; c < m; c++) {
     const float *const axis = phi + c * stride;
-    float lane[LOSS_LANES];
+    float lane[RPO_LINE];
     double sum = 0.0;
-    for (int i = 0; i < LOSS_LANES; i++) lane[i] = 0.0f;
+    for (int i = 0; i < RPO_LINE; i++) lane[i] = 0.0f;
     int64_t j = 0;
-    for (; j + LOSS_LANES <= stride; j += LOSS_LANES) {
-      for (int i = 0; i < LOSS_LANES; i++) lane[i] += axis[j + i] * g[j + i];
+    for (; j + RPO_LINE <= stride; j += RPO_LINE) {
+      for (int i = 0; i < RPO_LINE; i++) lane[i] += axis[j + i] * g[j + i];
     }
     for (int i = 0; j < stride; j++, i++) lane[i] += axis[j] * g[j];
-    for (int i = 0; i < LOSS_LANES; i++) sum += (double)lane[i];
+    for (int i = 0; i < RPO_LINE; i++) sum += (double)lane[i];
     z[c] = sum;
   }
 }

@@ -6,16 +6,34 @@
  *   huber        1/2 r^2 where |r| <= delta, else delta (|r| - delta / 2); r = y - F
  *   logistic     log(1 + e^(-sF)),  s = 2y - 1: F is the log-odds, p = 1 / (1 + e^-F)
  *   exponential  e^(-sF/2): F is the log-odds again
- *   softmax      log sum_c e^(F_c) - F_y */
+ *   softmax      log sum_c e^(F_c) - F_y
+ *
+ * Of scores whose loss is of exponentials, what a run keeps are these: a step multiplies them, and
+ * passes over all scores take no exponential. Of steps, in the same way, factors.
+ *
+ *   logistic     e^-F, the odds against the label
+ *   exponential  e^(-F/2)
+ *   softmax      p_c = e^(F_c) / sum e^F
+ *   others       F
+ *
+ * Kept within 2^-120 and 2^120: scores beyond 83 (166, of softmax beyond 83 below the largest) count as
+ * that, where gradients are zero to any precision. */
 #ifndef RPO_LOSS_H
 #define RPO_LOSS_H
 #include "status.h"
 
-/* Scores of some rows, row after row, `stride` apart, and the same of y. `g` gets the negative
+#define RPO_LINE 16 /* floats that are worked on together */
+
+/* What is kept of some rows' scores, row after row, `stride` apart, and the same of y. `g` gets the negative
  * gradient, `h` (NULL: not wanted) the curvature: of huber that of the parabola which lies above it
  * and touches at F, of softmax the diagonal times d / (d - 1). */
 typedef void (*rpo_loss_fn)(int32_t loss, int64_t rows, int64_t d, int64_t stride, const float *f,
                             const float *y, const float *delta, float *g, float *h);
+/* Adds w times gradients and curvatures of one row, of whole lines, to sums g and h, and asks for
+ * the lines of the row that comes `next` (or any that may be read) on the way. */
+typedef void (*rpo_sum_loss_fn)(int32_t loss, int64_t d, int64_t stride, float w, const float *f,
+                                const float *y, const float *delta, const float *next, float *g,
+                                float *h);
 /* The losses of one row's outputs, added up. */
 typedef double (*rpo_value_fn)(int32_t loss, int64_t d, const float *f, const float *y,
                                const float *delta);

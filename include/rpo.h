@@ -625,7 +625,9 @@ RPO_API int64_t rpo_boost_rounds(const rpo_boost *boost);
  * NULL. */
 RPO_API rpo_status rpo_boost_losses(rpo_boost *boost, double *train, double *watched,
                                     rpo_error *err);
-/* Scores of `count` rows of the features: count x d. */
+/* Scores of `count` rows of the features: count x d. A run adds them up in its own way, of the binary
+ * losses as odds: they are predictions up to rounding, and of size 83 at most (166 exponential loss);
+ * of softmax they are the logarithms of probabilities. */
 RPO_API rpo_status rpo_boost_scores(rpo_boost *boost, const int32_t *row, int64_t count,
                                     const rpo_control *control, float *out, rpo_error *err);
 /* A round whose learner is the caller's own, instead of rpo_boost_run: no other rounds, relabel only

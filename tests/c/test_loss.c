@@ -52,12 +52,13 @@ static void entries_are_right(void) {
 
 typedef struct rows {
   int64_t n, d, stride;
-  float *f, *y, *g, *h, *delta;
+  float *f, *kept, *y, *g, *h, *delta;
 } rows;
 
 static rows rows_new(dice *d, int loss, int64_t n, int64_t width, int64_t stride, double scale) {
-  rows r = {n, width, stride, NULL, NULL, NULL, NULL, NULL};
+  rows r = {n, width, stride, NULL, NULL, NULL, NULL, NULL, NULL};
   r.f = mini_room(n * stride, 4);
+  r.kept = mini_room(n * stride, 4);
   r.y = mini_room(n * stride, 4);
   r.g = mini_room(n * stride, 4);
   r.h = mini_room(n * stride, 4);
@@ -69,12 +70,15 @@ static rows rows_new(dice *d, int loss, int64_t n, int64_t width, int64_t stride
       r.f[i * stride + j] = (float)(scale * (2 * dice_real(d) - 1));
       r.y[i * stride + j] = loss == RPO_LOSS_SOFTMAX ? (float)(j == own) : (float)random_y(d, loss);
     }
+    memcpy(r.kept + i * stride, r.f + i * stride, (size_t)stride * 4);
+    rpo_kernels_pick()->keep_scores(loss, width, stride, r.kept + i * stride);
   }
   return r;
 }
 
 static void rows_free(rows *r) {
   free(r->f);
+  free(r->kept);
   free(r->y);
   free(r->g);
   free(r->h);
@@ -126,8 +130,8 @@ static void gradients_are_slopes(void) {
       rows r = rows_new(&d, loss, 7, widths[k][0], widths[k][1], 3.0);
       float *const alone = mini_room(r.n * r.stride, 4);
       const rpo_kernels *const kernels = rpo_kernels_pick();
-      kernels->loss(loss, r.n, r.d, r.stride, r.f, r.y, r.delta, r.g, r.h);
-      kernels->loss(loss, r.n, r.d, r.stride, r.f, r.y, r.delta, alone, NULL);
+      kernels->loss(loss, r.n, r.d, r.stride, r.kept, r.y, r.delta, r.g, r.h);
+      kernels->loss(loss, r.n, r.d, r.stride, r.kept, r.y, r.delta, alone, NULL);
       for (int64_t i = 0; i < r.n; i++) {
         for (int64_t j = 0; j < r.d; j++) {
           mini_context("loss %d, %lld outputs, row %lld, output %lld", loss, (long long)r.d,
@@ -161,7 +165,7 @@ static void values_of_rows(void) {
         }
         if (loss == RPO_LOSS_SOFTMAX) sum = softmax(r.d, f, r.y);
         mini_context("loss %d, %lld outputs", loss, (long long)r.d);
-        double const value = rpo_kernels_pick()->loss_value(loss, r.d, r.f, r.y, r.delta);
+        double const value = rpo_kernels_pick()->loss_value(loss, r.d, r.kept, r.y, r.delta);
         CHECK_NEAR(value, (double)sum, 3e-7 * (double)(fabsl(sum) + size + 1.0L));
         free(f);
         rows_free(&r);
@@ -176,12 +180,14 @@ static void far_scores(void) {
   for (size_t k = 0; k < sizeof far / sizeof *far; k++) {
     for (int sign = -1; sign <= 1; sign += 2) {
       for (int loss = RPO_LOSS_LOGISTIC; loss < LOSSES; loss++) {
-        float const f[2] = {(float)sign * far[k], 0.0f}, y[2] = {1.0f, 0.0f};
+        float f[2] = {(float)sign * far[k], 0.0f};
+        float const y[2] = {1.0f, 0.0f};
         float const delta[2] = {1.0f, 1.0f};
         float g[2], h[2];
+        mini_context("loss %d, f %g", loss, (double)f[0]);
+        rpo_kernels_pick()->keep_scores(loss, 2, 2, f);
         rpo_kernels_pick()->loss(loss, 1, 2, 2, f, y, delta, g, h);
         double const value = rpo_kernels_pick()->loss_value(loss, 2, f, y, delta);
-        mini_context("loss %d, f %g", loss, (double)f[0]);
         CHECK(isfinite(value) && value >= 0.0);
         CHECK(isfinite(g[0]) && g[0] >= 0.0f && isfinite(h[0]) && h[0] >= 0.0f);
         if (loss != RPO_LOSS_EXPONENTIAL && sign < 0) CHECK_NEAR((double)g[0], 1.0, 1e-6);
@@ -191,6 +197,95 @@ static void far_scores(void) {
           if (sign > 0) CHECK((double)g[0] <= 1e-7);
         }
       }
+    }
+  }
+}
+
+/* ---- What is kept ---- */
+
+/* Scores that took steps are those that were kept with the steps added, of softmax but for a constant;
+ * beyond what is kept they stay there, and come back. */
+static void steps_add_up(void) {
+  static const int64_t widths[][2] = {{1, 1}, {2, 2}, {5, 8}, {33, 48}};
+  const rpo_kernels *const k = rpo_kernels_pick();
+  dice d = {6};
+  for (int loss = 0; loss < LOSSES; loss++) {
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+      int64_t const width = widths[w][0], stride = widths[w][1];
+      if (loss == RPO_LOSS_SOFTMAX && width < 2) continue;
+      rows r = rows_new(&d, loss, 1, width, stride, 5.0);
+      double truth[48], most = -INFINITY, sum = 0.0;
+      float step[48] = {0};
+      for (int64_t j = 0; j < width; j++) truth[j] = (double)r.f[j];
+      for (int i = 0; i < 200; i++) {
+        for (int64_t j = 0; j < width; j++) {
+          step[j] = (float)(0.4 * dice_real(&d) - 0.2);
+          truth[j] += (double)step[j];
+        }
+        k->keep_steps(loss, width, stride, step);
+        k->take_steps(loss, width, stride, r.kept, step);
+      }
+      k->tell_scores(loss, width, r.kept);
+      for (int64_t j = 0; j < width; j++) most = truth[j] > most ? truth[j] : most;
+      for (int64_t j = 0; j < width; j++) sum += exp(truth[j] - most);
+      mini_context("loss %d, %lld outputs", loss, (long long)width);
+      for (int64_t j = 0; j < width; j++) {
+        double const apart = loss == RPO_LOSS_SOFTMAX ? most + log(sum) : 0.0;
+        CHECK_NEAR((double)r.kept[j], truth[j] - apart, 2e-5 * (1 + fabs(truth[j])));
+      }
+      rows_free(&r);
+    }
+  }
+}
+
+static void kept_are_numbers(void) {
+  const rpo_kernels *const k = rpo_kernels_pick();
+  for (int loss = RPO_LOSS_LOGISTIC; loss < LOSSES; loss++) {
+    for (int sign = -1; sign <= 1; sign += 2) {
+      float f[16] = {0};
+      for (int i = 0; i < 60; i++) {
+        float step[16] = {(float)sign * (i < 40 ? 30.0f : 1e30f)};
+        k->keep_steps(loss, 16, 16, step);
+        if (i == 0) k->keep_scores(loss, 16, 16, f);
+        k->take_steps(loss, 16, 16, f, step);
+        for (int j = 0; j < 16; j++) CHECK(f[j] >= 0x1p-120f && f[j] <= 0x1p120f);
+      }
+      float back[16] = {(float)-sign * 50.0f};
+      k->keep_steps(loss, 16, 16, back);
+      for (int i = 0; i < 4; i++) k->take_steps(loss, 16, 16, f, back);
+      k->tell_scores(loss, 16, f);
+      mini_context("loss %d, sign %d", loss, sign);
+      CHECK((f[0] - f[1]) * (float)sign < -10.0f);
+    }
+  }
+}
+
+/* One row after the other, as from gradients that are written down. */
+static void sums_of_losses(void) {
+  static const int64_t widths[] = {9, 16, 40, 983};
+  dice d = {7};
+  for (int loss = 0; loss < LOSSES; loss++) {
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+      int64_t const stride = (widths[w] + RPO_LINE - 1) / RPO_LINE * RPO_LINE;
+      rows r = rows_new(&d, loss, 3, widths[w], stride, 3.0);
+      const rpo_kernels *const k = rpo_kernels_pick();
+      float *const g = mini_room(stride, 4), *const h = mini_room(stride, 4);
+      float *const g_sum = mini_room(stride, 4), *const h_sum = mini_room(stride, 4);
+      k->loss(loss, r.n, r.d, stride, r.kept, r.y, r.delta, r.g, r.h);
+      for (int64_t i = 0; i < r.n; i++) {
+        float const weight = (float)(1.5 * dice_real(&d));
+        k->sum_loss(loss, r.d, stride, weight, r.kept + i * stride, r.y + i * stride, r.delta,
+                    r.kept, g, h);
+        k->sum_row(weight, r.g + i * stride, stride, g_sum);
+        k->sum_row(weight, r.h + i * stride, stride, h_sum);
+      }
+      mini_context("loss %d, %lld outputs", loss, (long long)r.d);
+      CHECK(memcmp(g, g_sum, (size_t)r.d * 4) == 0 && memcmp(h, h_sum, (size_t)r.d * 4) == 0);
+      free(g);
+      free(h);
+      free(g_sum);
+      free(h_sum);
+      rows_free(&r);
     }
   }
 }
@@ -212,7 +307,7 @@ static void sums_of_rows(void) {
       for (int c = 0; c < 3; c++) phi[c * n + j] = (float)(dice_real(&d) - 0.5);
     }
     mini_context("%lld numbers", (long long)n);
-    k->add_row(sum, a, n);
+    k->take_steps(RPO_LOSS_SQUARED, n, n, sum, a);
     k->sum_row(2.5f, b, n, sum);
     for (int64_t j = 0; j < n; j++) CHECK(sum[j] == a[j] + 2.5f * b[j]);
     memset(sum, 0, (size_t)n * 4);
@@ -273,6 +368,9 @@ int main(void) {
   RUN(gradients_are_slopes);
   RUN(values_of_rows);
   RUN(far_scores);
+  RUN(steps_add_up);
+  RUN(kept_are_numbers);
+  RUN(sums_of_losses);
   RUN(sums_of_rows);
   RUN(quantiles);
   return mini_done("loss");

@@ -113,13 +113,17 @@ def matrix(phi):
     return Projection("matrix", len(phi), matrix=np.asarray(phi, dtype=np.float64))
 
 
-def rounds(run, n, count):
-    """Scores before the first round and after each, as doubles."""
-    rows = np.arange(n)
-    yield run.scores(rows).astype(np.float64)
-    for _ in range(count):
+def rounds(run, X, loss, count):
+    """Predictions before the first round and after each, as doubles; the run's own scores agree."""
+    rows = np.arange(len(X))
+    yield np.repeat(run.start[None], len(X), axis=0)
+    for r in range(1, count + 1):
         run.run(1)
-        yield run.scores(rows).astype(np.float64)
+        predicted = run.model(r).predict(X).astype(np.float64)
+        said = log_softmax(predicted, axis=1) if loss == "softmax" else predicted
+        exact = {} if loss in REAL else {"atol": 5e-6, "rtol": 5e-6}
+        np.testing.assert_allclose(run.scores(rows), said, **{"rtol": 0} | exact)
+        yield predicted
 
 
 def delta_of(loss, Y, W, quantile=0.9):
@@ -169,7 +173,10 @@ def weighted_delta(y, w, q):
 def test_constants_of_softmax_are_log_frequencies(rng):
     Y = np.eye(5)[rng.integers(4, size=80)]
     (start,) = boost(rng.normal(size=(80, 2)), Y, "softmax").scores(np.array([0]))
-    np.testing.assert_allclose(start[:4], np.log(Y.mean(axis=0)[:4]), rtol=1e-5)
+    np.testing.assert_allclose(
+        start[:4] - start[0], np.log(Y[:, :4].mean(axis=0) / Y[:, 0].mean()), atol=1e-5
+    )
+    np.testing.assert_allclose(np.exp(start).sum(), 1, rtol=1e-6)
     assert np.isfinite(start).all()
     assert start[4] < start[:4].min()
 
@@ -250,7 +257,7 @@ def test_newton_leaves(loss, weights, rate, l2, rng):
     if loss == "huber" and w is not None:
         pytest.skip("delta of fractional weights is tested by constants")
     assert start is None or loss == "huber"
-    scores = list(rounds(run, n, 8))
+    scores = list(rounds(run, X, loss, 8))
     leaves = run.model(8).apply(X)
     for r in range(8):
         before, after = scores[r : r + 2]
@@ -305,7 +312,7 @@ def test_line_searched_steps(loss, relabel, rate, rng):
         X, Y, loss, projection=matrix(phi), relabel=int(relabel), leaf="mean", learning_rate=rate
     )
     delta = delta_of(loss, Y, None)
-    scores = list(rounds(run, n, 12))
+    scores = list(rounds(run, X, loss, 12))
     leaves = run.model(12).apply(X)
     for r in range(12):
         before, after = scores[r : r + 2]
@@ -334,7 +341,7 @@ def test_softmax_takes_one_joint_step(rate, rng):
     X = rng.normal(size=(n, 3))
     Y = np.eye(d)[np.digitize(X[:, 0] + rng.normal(size=n) / 4, [-2, 0, 0.5, 1])]
     run = boost(X, Y, "softmax", leaf="mean", learning_rate=rate)
-    scores = list(rounds(run, n, 10))
+    scores = list(rounds(run, X, "softmax", 10))
     leaves = run.model(10).apply(X)
     for r in range(10):
         before, after = scores[r : r + 2]
@@ -356,7 +363,7 @@ def test_newton_steps_of_one_component(rng):
     X, Y = rng.normal(size=(n, 3)), (rng.random((n, d)) < 0.3).astype(float)
     phi = rng.normal(size=(1, d))
     run = boost(X, Y, "logistic", projection=matrix(phi), relabel=0, l2=0.7)
-    scores = list(rounds(run, n, 6))
+    scores = list(rounds(run, X, "logistic", 6))
     leaves = run.model(6).apply(X)
     for r in range(6):
         before, after = scores[r : r + 2]
