@@ -106,10 +106,14 @@ static inline float *rpo_boost_rows(const rpo_boost *b, int thread, int kind) {
 rpo_control rpo_boost_control(const rpo_boost *b, const rpo_control *control);
 rpo_status rpo_boost_threads(rpo_boost *b, const rpo_control *control, rpo_error *err);
 
-/* Asks for a long row of scores ahead of its turn: rows of a leaf lie far apart. */
-static inline void rpo_boost_ask(const rpo_boost *b, int64_t row) {
-  const float *const f = b->kept + row * b->stride;
-  for (int64_t j = 0; j < b->stride; j += 16) RPO_PREFETCH(f + j);
+/* Asks for a long row of what is kept, or of the table, ahead of its turn. */
+static inline void rpo_boost_ask(const rpo_boost *b, const float *row) {
+  for (int64_t j = 0; j < b->stride; j += RPO_LINE) RPO_PREFETCH(row + j);
+}
+
+/* Whether gradients of a row need not be written down: it is of whole lines, and the library's own. */
+static inline int rpo_boost_has_lines(const rpo_boost *b) {
+  return b->stride % RPO_LINE == 0 && b->callback == NULL && b->entry_weight == NULL;
 }
 
 /* y of rows, spread; of sparse rows to be wiped again. */

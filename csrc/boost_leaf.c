@@ -98,9 +98,7 @@ static void sum_lines(const summing *s, int thread, const rpo_chunk *chunk, rpo_
 }
 
 static int sums_lines(const summing *s) {
-  const rpo_boost *const b = s->b;
-  return s->what == RPO_SUM_NEWTON && b->stride % RPO_LINE == 0 && b->callback == NULL &&
-         b->entry_weight == NULL;
+  return s->what == RPO_SUM_NEWTON && rpo_boost_has_lines(s->b);
 }
 
 static rpo_status sum_task(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
@@ -124,7 +122,7 @@ static rpo_status sum_task(void *context, int64_t task, int thread, rpo_job *job
     int64_t const count = chunk->end - at < b->block ? chunk->end - at : b->block;
     const int32_t *const rows = s->rows + at;
     if (rpo_stopped(job)) break;
-    if (b->block == 1 && at + 1 < chunk->end) rpo_boost_ask(b, rows[1]);
+    if (b->block == 1 && at + 1 < chunk->end) rpo_boost_ask(b, b->kept + rows[1] * b->stride);
     const float *const f = gather(s, thread, rows, count, move);
     RPO_TRY(rpo_boost_gradient(b, thread, rows, count, f, curvature, err));
     const float *const g = rpo_boost_rows(b, thread, RPO_ROW_GRADIENT);

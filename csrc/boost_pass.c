@@ -162,6 +162,49 @@ static void add_last(const rpo_boost *b, int64_t row) {
   b->leaf_of[row] = -1;
 }
 
+static void add_loss(const pass *p, int64_t task, int thread, int64_t at) {
+  const rpo_boost *const b = p->b;
+  int32_t const row = b->bag[at];
+  if (p->sum == NULL || at % p->apart != 0) return;
+  p->sum[task] += b->weight[row] * row_loss(b, thread, row, b->kept + row * b->stride);
+  p->weight[task] += b->weight[row];
+}
+
+/* Rows of whole lines and one component: no gradient is written down. */
+static int projects_lines(const rpo_boost *b) {
+  return rpo_boost_has_lines(b) && b->phi != NULL && b->m == 1;
+}
+
+static const float *step_of(const rpo_boost *b, int64_t row) {
+  return b->leaf_of[row] < 0 ? NULL : b->table + b->leaf_of[row] * b->stride;
+}
+
+static void update_line(const rpo_boost *b, int thread, int32_t row, int64_t after) {
+  if (b->loss == RPO_LOSS_SOFTMAX) add_last(b, row); /* as a whole */
+  rpo_row_pass r = {b->kept + row * b->stride,   step_of(b, row),  NULL, b->delta, b->phi,
+                    b->kept + after * b->stride, step_of(b, after)};
+  r.y = rpo_boost_spread(b, thread, &row, 1);
+  if (r.next_step == NULL) r.next_step = r.next;
+  b->z[row] = b->kernels->project_loss(b->loss, b->d, b->stride, &r);
+  b->leaf_of[row] = -1;
+  rpo_boost_wipe(b, thread, &row, 1);
+}
+
+static void update_lines(const pass *p, int64_t task, int thread, int64_t next, int64_t first,
+                         int64_t end, const rpo_job *job) {
+  const rpo_boost *const b = p->b;
+  for (int64_t i = first; i < end && !rpo_stopped(job); i++) {
+    if (next == b->n_bag || b->bag[next] != i) {
+      if (i + 1 < end) rpo_boost_ask(b, b->kept + (i + 1) * b->stride);
+      if (i + 1 < end && b->leaf_of[i + 1] >= 0) rpo_boost_ask(b, step_of(b, i + 1));
+      add_last(b, i);
+      continue;
+    }
+    update_line(b, thread, (int32_t)i, i + (i + 1 < end));
+    add_loss(p, task, thread, next++);
+  }
+}
+
 /* The bag's rows of a block, all of them when rows are short: their scores lie side by side anyway. */
 static rpo_status update_block(const pass *p, int64_t task, int thread, int64_t *next,
                                int64_t first, int64_t end, rpo_error *err) {
@@ -181,10 +224,7 @@ static rpo_status update_block(const pass *p, int64_t task, int thread, int64_t 
   for (int64_t i = 0; i < bagged; i++) {
     int64_t const row = b->bag[at + i];
     project(b, g + (row - first) * b->stride, b->z + row * b->m);
-    if (p->sum == NULL || (at + i) % p->apart != 0) continue;
-    double const w = b->weight[row];
-    p->sum[task] += w * row_loss(b, thread, (int32_t)row, b->kept + row * b->stride);
-    p->weight[task] += w;
+    add_loss(p, task, thread, at + i);
   }
   return RPO_OK;
 }
@@ -209,6 +249,10 @@ static rpo_status update_task(void *context, int64_t task, int thread, rpo_job *
   int64_t const first = task * p->each;
   int64_t const end = first + p->each < b->n ? first + p->each : b->n;
   int64_t next = first_of(b, first);
+  if (projects_lines(b)) {
+    update_lines(p, task, thread, next, first, end, job);
+    return RPO_OK;
+  }
   for (int64_t i = first; i < end; i += b->block) {
     RPO_TRY(update_block(p, task, thread, &next, i, i + b->block < end ? i + b->block : end, err));
     if (rpo_stopped(job)) break;

@@ -167,6 +167,7 @@ const rpo_kernels NAME(RPO_ISA) = {
     .hist_cut = hist_cut,
     .loss = loss_rows,
     .sum_loss = sum_loss,
+    .project_loss = project_loss,
     .loss_value = loss_value,
     .keep_steps = keep_steps,
     .keep_scores = keep_scores,

@@ -64,6 +64,7 @@ typedef struct rpo_kernels {
   /* Losses of rows of scores (loop_loss.h). */
   rpo_loss_fn loss;
   rpo_sum_loss_fn sum_loss;
+  rpo_project_loss_fn project_loss;
   rpo_value_fn loss_value;
   /* Of a row of d outputs, n with its padding: scores and steps become what is kept of them, in place,
    * what is kept becomes scores again, and takes in what is kept of a step (loss.h). */

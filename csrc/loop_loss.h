@@ -77,6 +77,10 @@ static inline float within(float e, float least, float most) {
   return e < most ? e : most;
 }
 
+static inline int is_multiplied(int32_t loss) {
+  return loss == RPO_LOSS_LOGISTIC || loss == RPO_LOSS_EXPONENTIAL;
+}
+
 /* Probabilities of a row: they add up to 1. */
 static void normalise(int64_t d, float *p) {
   float lane[RPO_LINE];
@@ -89,7 +93,7 @@ static void normalise(int64_t d, float *p) {
 
 /* Of softmax, e^v over the largest one's, from `least` on. */
 static void keep(int32_t loss, int64_t d, int64_t n, float least, float *v) {
-  if (loss == RPO_LOSS_LOGISTIC || loss == RPO_LOSS_EXPONENTIAL) {
+  if (is_multiplied(loss)) {
     float const slope = loss == RPO_LOSS_LOGISTIC ? -1.0f : -0.5f;
     for (int64_t j = 0; j < n; j++) v[j] = within(exp_of(slope * v[j]), KEPT_LEAST, KEPT_MOST);
   } else if (loss == RPO_LOSS_SOFTMAX) {
@@ -108,7 +112,7 @@ static void keep_scores(int32_t loss, int64_t d, int64_t n, float *f) {
 }
 
 static void tell_scores(int32_t loss, int64_t n, float *f) {
-  if (loss == RPO_LOSS_LOGISTIC || loss == RPO_LOSS_EXPONENTIAL) {
+  if (is_multiplied(loss)) {
     float const slope = loss == RPO_LOSS_LOGISTIC ? -1.0f : -2.0f;
     for (int64_t j = 0; j < n; j++) f[j] = slope * log_of(f[j]);
   } else if (loss == RPO_LOSS_SOFTMAX) {
@@ -116,15 +120,22 @@ static void tell_scores(int32_t loss, int64_t n, float *f) {
   }
 }
 
+/* Of any part of a row, but of softmax. */
+static inline void take_part(int32_t loss, int64_t n, float *restrict f, const float *restrict v) {
+  if (is_multiplied(loss)) {
+    for (int64_t j = 0; j < n; j++) f[j] = within(f[j] * v[j], KEPT_LEAST, KEPT_MOST);
+  } else {
+    for (int64_t j = 0; j < n; j++) f[j] += v[j];
+  }
+}
+
 static void take_steps(int32_t loss, int64_t d, int64_t n, float *restrict f,
                        const float *restrict v) {
-  if (loss == RPO_LOSS_LOGISTIC || loss == RPO_LOSS_EXPONENTIAL) {
-    for (int64_t j = 0; j < n; j++) f[j] = within(f[j] * v[j], KEPT_LEAST, KEPT_MOST);
-  } else if (loss == RPO_LOSS_SOFTMAX) {
+  if (loss == RPO_LOSS_SOFTMAX) {
     for (int64_t j = 0; j < d; j++) f[j] *= v[j];
     normalise(d, f);
   } else {
-    for (int64_t j = 0; j < n; j++) f[j] += v[j];
+    take_part(loss, n, f, v);
   }
 }
 
@@ -174,19 +185,52 @@ ALWAYS_INLINE void slopes_of_row(int32_t loss, int64_t n, const float *restrict 
   }
 }
 
-/* Line by line, each of which asks for one of the row that comes next. */
+/* Long rows are gone through part by part, asking for the same part of what comes next: by one long
+ * row at a time memory would be waited for, and then stand idle. */
+enum { ROW_PART = 8 * RPO_LINE };
+
+static inline int64_t part_of(int64_t n, int64_t from) {
+  return n - from < ROW_PART ? n - from : ROW_PART;
+}
+
+static inline void ask_for(const float *x, int64_t n) {
+  for (int64_t j = 0; j < n; j += RPO_LINE) RPO_PREFETCH(x + j);
+}
+
 ALWAYS_INLINE void add_slopes_of_row(int32_t loss, int64_t n, float w, const float *restrict f,
                                      const float *restrict y, const float *restrict delta,
                                      float wide, const float *next, float *restrict g,
                                      float *restrict h) {
-  for (int64_t i = 0; i < n; i += RPO_LINE) {
-    RPO_PREFETCH(next + i);
-    for (int64_t j = i; j < i + RPO_LINE; j++) {
+  for (int64_t i = 0; i < n; i += ROW_PART) {
+    int64_t const end = i + part_of(n, i);
+    ask_for(next + i, end - i);
+    for (int64_t j = i; j < end; j++) {
       slopes const s = slopes_of(loss, f[j], y[j], loss == RPO_LOSS_HUBER ? delta[j] : wide);
       g[j] += w * s.g;
       h[j] += w * s.h;
     }
   }
+}
+
+ALWAYS_INLINE double project_slopes_of_row(int32_t loss, int64_t n, const rpo_row_pass *r,
+                                           float wide) {
+  float g[ROW_PART], lane[RPO_LINE];
+  double sum = 0.0;
+  for (int k = 0; k < RPO_LINE; k++) lane[k] = 0.0f;
+  for (int64_t i = 0; i < n; i += ROW_PART) {
+    int64_t const part = part_of(n, i);
+    const float *const axis = r->axis + i;
+    ask_for(r->next + i, part);
+    ask_for(r->next_step + i, part);
+    if (r->step != NULL) take_part(loss, part, r->f + i, r->step + i);
+    slopes_of_row(loss, part, r->f + i, r->y + i, r->delta == NULL ? NULL : r->delta + i, wide, g,
+                  NULL);
+    for (int64_t j = 0; j < part; j += RPO_LINE) {
+      for (int k = 0; k < RPO_LINE; k++) lane[k] += axis[j + k] * g[j + k];
+    }
+  }
+  for (int k = 0; k < RPO_LINE; k++) sum += (double)lane[k];
+  return sum;
 }
 
 static float wide_of(int64_t d) { return d > 1 ? (float)d / (float)(d - 1) : 1.0f; }
@@ -220,6 +264,13 @@ static void sum_loss(int32_t loss, int64_t d, int64_t stride, float w, const flo
 #define ADD_SLOPES(name) add_slopes_of_row(name, stride, w, f, y, delta, wide, next, g, h)
   EACH_LOSS(loss, ADD_SLOPES)
 #undef ADD_SLOPES
+}
+
+static double project_loss(int32_t loss, int64_t d, int64_t stride, const rpo_row_pass *row) {
+  float const wide = wide_of(d);
+#define PROJECT_SLOPES(name) return project_slopes_of_row(name, stride, row, wide)
+  EACH_LOSS(loss, PROJECT_SLOPES)
+#undef PROJECT_SLOPES
 }
 
 /* ---- Values ---- */

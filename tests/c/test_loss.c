@@ -290,6 +290,40 @@ static void sums_of_losses(void) {
   }
 }
 
+/* As step, gradient and projection one after the other. */
+static void projections_of_losses(void) {
+  static const int64_t widths[] = {9, 16, 40, 983};
+  const rpo_kernels *const k = rpo_kernels_pick();
+  dice d = {8};
+  for (int loss = 0; loss < LOSSES; loss++) {
+    for (size_t w = 0; w < 2 * sizeof widths / sizeof *widths; w++) {
+      int64_t const stride = (widths[w / 2] + RPO_LINE - 1) / RPO_LINE * RPO_LINE;
+      int const moves = w % 2 && loss != RPO_LOSS_SOFTMAX;
+      rows r = rows_new(&d, loss, 1, widths[w / 2], stride, 3.0);
+      float *const axis = mini_room(stride, 4), *const step = mini_room(stride, 4);
+      float *const f = mini_room(stride, 4);
+      double truth;
+      for (int64_t j = 0; j < r.d; j++) {
+        axis[j] = (float)(2 * dice_real(&d) - 1);
+        step[j] = (float)(2 * dice_real(&d) - 1);
+      }
+      memcpy(f, r.kept, (size_t)stride * 4);
+      k->keep_steps(loss, r.d, stride, step);
+      if (moves) k->take_steps(loss, r.d, stride, r.kept, step);
+      k->loss(loss, 1, r.d, stride, r.kept, r.y, r.delta, r.g, NULL);
+      k->project_row(axis, 1, stride, r.g, &truth);
+      rpo_row_pass const pass = {f, moves ? step : NULL, r.y, r.delta, axis, f, step};
+      mini_context("loss %d, %lld outputs", loss, (long long)r.d);
+      CHECK(k->project_loss(loss, r.d, stride, &pass) == truth);
+      CHECK(memcmp(f, r.kept, (size_t)stride * 4) == 0);
+      free(axis);
+      free(step);
+      free(f);
+      rows_free(&r);
+    }
+  }
+}
+
 /* ---- Rows of numbers ---- */
 
 static void sums_of_rows(void) {
@@ -371,6 +405,7 @@ int main(void) {
   RUN(steps_add_up);
   RUN(kept_are_numbers);
   RUN(sums_of_losses);
+  RUN(projections_of_losses);
   RUN(sums_of_rows);
   RUN(quantiles);
   return mini_done("loss");
