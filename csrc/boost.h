@@ -204,7 +204,8 @@ rpo_status rpo_boost_make_room(rpo_boost *b, int64_t rounds, rpo_error *err);
 rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err);
 /* The table's rows become what is kept of them, for passes to take in. */
 void rpo_boost_keep_steps(rpo_boost *b, int64_t leaves);
-/* Notes the table's rows as the model will have them, rounded when `half`. */
+/* Notes the table's rows as the model will have them, rounded when `half`; then they become what is
+ * kept of them. */
 rpo_status rpo_boost_keep(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
                           rpo_error *err);
 

@@ -309,21 +309,23 @@ static rpo_status count_leaf(void *context, int64_t leaf, int thread, rpo_job *j
 static rpo_status keep_leaf(void *context, int64_t leaf, int thread, rpo_job *job, rpo_error *err) {
   const keeping *const k = context;
   rpo_boost_tree *const t = k->t;
-  const float *const row = k->b->table + leaf * k->b->stride;
+  const rpo_boost *const b = k->b;
+  float *const row = b->table + leaf * b->stride;
   int64_t e = t->start[leaf];
   (void)thread;
   (void)job;
   (void)err;
-  for (int64_t j = 0; j < k->b->d; j++) {
+  for (int64_t j = 0; j < b->d; j++) {
     if (row[j] == 0.0f) continue;
     t->index[e] = (int32_t)j;
-    if (k->b->half) {
+    if (b->half) {
       t->half[e] = rpo_half_of(row[j]);
     } else {
       t->single[e] = row[j];
     }
     e++;
   }
+  b->kernels->keep_steps(b->loss, b->d, b->stride, row);
   return RPO_OK;
 }
 
@@ -430,7 +432,8 @@ rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *c
   const rpo_tree *const tree = &t->tree;
   RPO_TRY(rpo_boost_table(b, tree->n_leaves, err));
   RPO_TRY(rpo_boost_chunks(b, tree->rows, tree->leaf_start, tree->n_leaves, err));
-  RPO_TRY(b->relabel ? label_relabelled(b, t, control, err) : label_rank_one(b, t, control, err));
+  if (b->relabel) return label_relabelled(b, t, control, err);
+  RPO_TRY(label_rank_one(b, t, control, err));
   rpo_boost_keep_steps(b, tree->n_leaves);
   return RPO_OK;
 }

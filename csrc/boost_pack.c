@@ -233,6 +233,7 @@ static rpo_status unpack_leaves(rpo_boost *b, const rpo_model *m, int64_t tree, 
       t->component[l] = (float)rpo_array_number(&m->value, first + l);
       for (int64_t j = 0; j < b->d; j++) b->table[l * b->stride + j] = t->component[l] * t->step[j];
     }
+    rpo_boost_keep_steps(b, leaves);
     return RPO_OK;
   }
   for (int64_t l = 0; l < leaves; l++) {
@@ -267,7 +268,6 @@ static rpo_status take_tree(rpo_boost *b, const rpo_model *m, int64_t tree, cons
   RPO_GOTO(rpo_model_tree(m, tree, &t.tree, &weight, err));
   RPO_GOTO(rpo_boost_table(b, t.tree.n_leaves, err));
   RPO_GOTO(unpack_leaves(b, m, tree, &t, control, err));
-  rpo_boost_keep_steps(b, t.tree.n_leaves);
   RPO_GOTO(rpo_guide_all(b->features, &t.tree, all, b->n, control, b->leaf_of, err));
   RPO_GOTO(b->low != NULL ? rpo_low_take(b, &t, control, err) : rpo_boost_settle(b, control, err));
   b->tree[b->rounds++] = t;
