@@ -32,7 +32,6 @@ TUNED = {
     "scene": {"learning_rate": 0.03, "max_depth": 5},
     "yeast": {
         "learning_rate": 0.02,
-        "n_components": 3,
         "max_depth": 8,
         "max_features": 10,
         "min_samples_leaf": 5,

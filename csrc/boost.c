@@ -185,6 +185,7 @@ static int64_t count_entries(const rpo_matrix *Y) {
 
 /* Outputs and weights beyond these would leave the range of float sums. */
 #define LARGEST_Y 1e20
+#define LARGEST_ODDS 80.0 /* scores of the binary losses: loss.h */
 #define LARGEST_WEIGHT 1e15
 #define SMALLEST_WEIGHT 1e-15 /* of all rows */
 
@@ -336,10 +337,15 @@ static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
   }
   RPO_TRY(rpo_boost_constants(b, quantile, control, err));
   for (int64_t j = 0; j < b->d; j++) {
-    if (start != NULL) b->start[j] = start[j];
-    if (!(fabs(b->start[j]) <= LARGEST_Y)) {
+    double const most = rpo_loss_is_binary(b->loss) ? LARGEST_ODDS : LARGEST_Y;
+    if (start != NULL) {
+      b->start[j] = start[j];
+    } else if (fabs(b->start[j]) > most && rpo_loss_is_binary(b->loss)) {
+      b->start[j] = b->start[j] < 0.0 ? -most : most; /* entries weigh next to nothing */
+    }
+    if (!(fabs(b->start[j]) <= most)) {
       return rpo_fail(err, RPO_EINVAL, "start must be of size %g at most, found %g for output %lld",
-                      LARGEST_Y, b->start[j], (long long)j);
+                      most, b->start[j], (long long)j);
     }
     b->start[j] = (double)(float)b->start[j];
   }

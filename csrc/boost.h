@@ -175,6 +175,9 @@ rpo_status rpo_boost_chunks(rpo_boost *b, const int32_t *rows, const int32_t *le
 void rpo_boost_add_chunks(const rpo_boost *b, rpo_sums what, int which, int64_t first, int64_t end,
                           double *out);
 
+/* From any step, curvatures being 2^-120 at least, to one that is safe. */
+#define RPO_HALVINGS 160
+
 /* Labels the leaves of the new tree: b->table, and what the model keeps of it. */
 rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
                            rpo_error *err);
@@ -203,7 +206,8 @@ void rpo_boost_restart(rpo_boost *b);
 rpo_status rpo_boost_make_room(rpo_boost *b, int64_t rounds, rpo_error *err);
 rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err);
 /* The table's rows become what is kept of them, for passes to take in. */
-void rpo_boost_keep_steps(rpo_boost *b, int64_t leaves);
+rpo_status rpo_boost_keep_steps(rpo_boost *b, int64_t leaves, const rpo_control *control,
+                                rpo_error *err);
 /* Notes the table's rows as the model will have them, rounded when `half`; then they become what is
  * kept of them. */
 rpo_status rpo_boost_keep(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,

@@ -188,7 +188,7 @@ static double beyond_line(double x) {
 static double safe_step(int32_t loss, double g, double h, double step) {
   double const slow = loss == RPO_LOSS_LOGISTIC ? 1.0 : loss == RPO_LOSS_EXPONENTIAL ? 2.0 : 0.0;
   if (slow == 0.0) return step;
-  for (int i = 0; i < 60; i++) {
+  for (int i = 0; i < RPO_HALVINGS; i++) {
     double const t = fabs(step) / slow;
     if (t <= 1.0 && h * step * step * 0.71828182845904524 <= g * step) break; /* its bend at 1 */
     if (t <= 30.0 && h * slow * slow * beyond_line(t) <= g * step) break;
@@ -217,7 +217,7 @@ static double joint_share(int64_t d, const double *g, const double *h, const flo
     high = t > high ? t : high;
   }
   bend *= 2.0 * (double)(d - 1) / (double)d; /* h has the factor d / (d - 1) */
-  for (int i = 0; i < 60; i++) {
+  for (int i = 0; i < RPO_HALVINGS; i++) {
     double const r = share * (high - low);
     if (r <= 1.0 && bend * share * 0.71828182845904524 <= slope) break;
     if (r <= 30.0 && bend * share * beyond_line(r) <= slope * r * r) break;
@@ -406,10 +406,18 @@ rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err) {
   return b->table == NULL ? rpo_fail_memory(err, "the leaves") : RPO_OK;
 }
 
-void rpo_boost_keep_steps(rpo_boost *b, int64_t leaves) {
-  for (int64_t l = 0; l < leaves; l++) {
-    b->kernels->keep_steps(b->loss, b->d, b->stride, b->table + l * b->stride);
-  }
+static rpo_status keep_row(void *context, int64_t leaf, int thread, rpo_job *job, rpo_error *err) {
+  const rpo_boost *const b = context;
+  (void)thread;
+  (void)job;
+  (void)err;
+  b->kernels->keep_steps(b->loss, b->d, b->stride, b->table + leaf * b->stride);
+  return RPO_OK;
+}
+
+rpo_status rpo_boost_keep_steps(rpo_boost *b, int64_t leaves, const rpo_control *control,
+                                rpo_error *err) {
+  return rpo_run(control, leaves, keep_row, b, err);
 }
 
 static rpo_status label_relabelled(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,
@@ -434,6 +442,5 @@ rpo_status rpo_boost_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *c
   RPO_TRY(rpo_boost_chunks(b, tree->rows, tree->leaf_start, tree->n_leaves, err));
   if (b->relabel) return label_relabelled(b, t, control, err);
   RPO_TRY(label_rank_one(b, t, control, err));
-  rpo_boost_keep_steps(b, tree->n_leaves);
-  return RPO_OK;
+  return rpo_boost_keep_steps(b, tree->n_leaves, control, err);
 }

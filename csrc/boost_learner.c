@@ -99,7 +99,7 @@ rpo_status rpo_boost_add(rpo_boost *b, const float *v, int64_t columns, const rp
   RPO_GOTO(rpo_boost_step(b, &t, 0, t.step, &passes, err));
   for (int64_t j = 0; j < b->d; j++) t.step[j] *= (float)b->rate;
   fill_table(b, v, columns, t.step);
-  rpo_boost_keep_steps(b, b->n);
+  RPO_GOTO(rpo_boost_keep_steps(b, b->n, &passes, err));
   for (int64_t i = 0; i < b->n; i++) b->leaf_of[i] = (int32_t)i;
   memcpy(step, t.step, (size_t)b->d * sizeof *step);
   memset(&b->tree[b->rounds], 0, sizeof *b->tree);

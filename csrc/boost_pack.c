@@ -233,8 +233,7 @@ static rpo_status unpack_leaves(rpo_boost *b, const rpo_model *m, int64_t tree, 
       t->component[l] = (float)rpo_array_number(&m->value, first + l);
       for (int64_t j = 0; j < b->d; j++) b->table[l * b->stride + j] = t->component[l] * t->step[j];
     }
-    rpo_boost_keep_steps(b, leaves);
-    return RPO_OK;
+    return rpo_boost_keep_steps(b, leaves, control, err);
   }
   for (int64_t l = 0; l < leaves; l++) {
     float *const row = b->table + l * b->stride;

@@ -194,14 +194,16 @@ static void update_lines(const pass *p, int64_t task, int thread, int64_t next, 
                          int64_t end, const rpo_job *job) {
   const rpo_boost *const b = p->b;
   for (int64_t i = first; i < end && !rpo_stopped(job); i++) {
-    if (next == b->n_bag || b->bag[next] != i) {
-      if (i + 1 < end) rpo_boost_ask(b, b->kept + (i + 1) * b->stride);
-      if (i + 1 < end && b->leaf_of[i + 1] >= 0) rpo_boost_ask(b, step_of(b, i + 1));
-      add_last(b, i);
+    /* The row behind, when it waits for a step. */
+    int64_t const after = i + 1 < end && b->leaf_of[i + 1] >= 0 ? i + 1 : i;
+    if (next < b->n_bag && b->bag[next] == i) {
+      update_line(b, thread, (int32_t)i, after);
+      add_loss(p, task, thread, next++);
       continue;
     }
-    update_line(b, thread, (int32_t)i, i + (i + 1 < end));
-    add_loss(p, task, thread, next++);
+    if (after > i) rpo_boost_ask(b, b->kept + after * b->stride);
+    if (after > i) rpo_boost_ask(b, step_of(b, after));
+    add_last(b, i);
   }
 }
 

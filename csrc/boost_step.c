@@ -70,7 +70,7 @@ static double one_step(const rpo_boost *b, double slope, double curvature, doubl
                       : b->loss == RPO_LOSS_SOFTMAX     ? 0.5
                                                         : 0.0;
   if (b->loss == RPO_LOSS_SOFTMAX) curvature *= 2.0 * (double)(b->d - 1) / (double)b->d;
-  for (int i = 0; slow > 0.0 && i < 60; i++) {
+  for (int i = 0; slow > 0.0 && i < RPO_HALVINGS; i++) {
     double const t = b->rate * step * reach / slow;
     double const bend = t < 1e-3 ? 0.5 * (1.0 + t) : (rpo_exp(t) - t - 1.0) / (t * t);
     if (t <= 30.0 && curvature * b->rate * step * bend <= slope) break;

@@ -77,6 +77,12 @@ static inline float within(float e, float least, float most) {
   return e < most ? e : most;
 }
 
+/* Of the exponential loss this is its gradient, too, and sums of them are to stay numbers. */
+static inline float kept_within(int32_t loss, float e) {
+  return loss == RPO_LOSS_EXPONENTIAL ? within(e, 0x1p-60f, 0x1p60f)
+                                      : within(e, KEPT_LEAST, KEPT_MOST);
+}
+
 static inline int is_multiplied(int32_t loss) {
   return loss == RPO_LOSS_LOGISTIC || loss == RPO_LOSS_EXPONENTIAL;
 }
@@ -95,7 +101,7 @@ static void normalise(int64_t d, float *p) {
 static void keep(int32_t loss, int64_t d, int64_t n, float least, float *v) {
   if (is_multiplied(loss)) {
     float const slope = loss == RPO_LOSS_LOGISTIC ? -1.0f : -0.5f;
-    for (int64_t j = 0; j < n; j++) v[j] = within(exp_of(slope * v[j]), KEPT_LEAST, KEPT_MOST);
+    for (int64_t j = 0; j < n; j++) v[j] = kept_within(loss, exp_of(slope * v[j]));
   } else if (loss == RPO_LOSS_SOFTMAX) {
     float const most = largest_of(d, v);
     for (int64_t j = 0; j < d; j++) v[j] = within(exp_of(v[j] - most), least, 1.0f);
@@ -123,7 +129,7 @@ static void tell_scores(int32_t loss, int64_t n, float *f) {
 /* Of any part of a row, but of softmax. */
 static inline void take_part(int32_t loss, int64_t n, float *restrict f, const float *restrict v) {
   if (is_multiplied(loss)) {
-    for (int64_t j = 0; j < n; j++) f[j] = within(f[j] * v[j], KEPT_LEAST, KEPT_MOST);
+    for (int64_t j = 0; j < n; j++) f[j] = kept_within(loss, f[j] * v[j]);
   } else {
     for (int64_t j = 0; j < n; j++) f[j] += v[j];
   }
@@ -312,10 +318,14 @@ static double logistic_value(int64_t d, const float *e, const float *y) {
   return sum;
 }
 
+/* -log p of the own class, by what the others have: p near 1 is known to single precision only. */
 static double softmax_value(int64_t d, const float *p, const float *y) {
-  double own = 0.0;
-  for (int64_t j = 0; j < d; j++) own += (double)(y[j] * p[j]);
-  return -rpo_log(own);
+  double own = 0.0, others = 0.0;
+  for (int64_t j = 0; j < d; j++) {
+    own += (double)(y[j] * p[j]);
+    others += (double)((1.0f - y[j]) * p[j]);
+  }
+  return rpo_log(1.0 + others / own);
 }
 
 static double loss_value(int32_t loss, int64_t d, const float *f, const float *y,

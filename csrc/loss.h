@@ -16,8 +16,8 @@
  *   softmax      p_c = e^(F_c) / sum e^F
  *   others       F
  *
- * Kept within 2^-120 and 2^120: scores beyond 83 (166, of softmax beyond 83 below the largest) count as
- * that, where gradients are zero to any precision. */
+ * Kept within 2^-120 and 2^120 (2^-60 and 2^60): scores of size 83.18 and more, and logarithms of p below
+ * -83.18, count as that. On the right side of y gradients are zero to any precision there. */
 #ifndef RPO_LOSS_H
 #define RPO_LOSS_H
 #include "status.h"

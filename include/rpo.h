@@ -592,8 +592,8 @@ typedef struct rpo_boost_data {
   const rpo_matrix *entry_weight; /* n x d, dense: factors of single entries; 0: not observed.
                                      NULL: ones */
   const uint8_t *watched;         /* n: 1 = not trained on, its loss is told; NULL: none */
-  const double *start;            /* d: the constant scores, of size 1e20 at most; NULL: those of
-                                     least loss, of a caller's loss the means of Y */
+  const double *start;            /* d: the constant scores, of size 1e20 at most, of binary losses
+                                     80; NULL: those of least loss, of a caller's the means of Y */
   rpo_loss_callback loss;         /* with RPO_LOSS_CUSTOM, and only then; else NULL */
   void *user;                     /* handed to it */
 } rpo_boost_data;
@@ -626,8 +626,8 @@ RPO_API int64_t rpo_boost_rounds(const rpo_boost *boost);
 RPO_API rpo_status rpo_boost_losses(rpo_boost *boost, double *train, double *watched,
                                     rpo_error *err);
 /* Scores of `count` rows of the features: count x d. A run adds them up in its own way, of the binary
- * losses as odds: they are predictions up to rounding, and of size 83 at most (166 exponential loss);
- * of softmax they are the logarithms of probabilities. */
+ * losses as odds: they are predictions up to rounding, and of size 83.2 at most; of softmax they are the
+ * logarithms of probabilities. */
 RPO_API rpo_status rpo_boost_scores(rpo_boost *boost, const int32_t *row, int64_t count,
                                     const rpo_control *control, float *out, rpo_error *err);
 /* A round whose learner is the caller's own, instead of rpo_boost_run: no other rounds, relabel only

@@ -171,7 +171,7 @@ class Boost:
         return train, watched
 
     def scores(self, rows: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-        """Scores of some rows of the features, (rows, outputs)."""
+        """Scores of some rows, (rows, outputs); of softmax logarithms of probabilities."""
         out = np.empty((len(rows), self.n_outputs), dtype=np.float32)
         with control(n_jobs) as c:
             check(
