@@ -35,14 +35,14 @@ made by numpy there.
 
 On two threads a round takes {two:.2f} ms instead of {one:.2f}: **{speedup:.2f}×**.
 
-Of a score F the run keeps e^-F, the odds against the label, which a leaf multiplies: no pass takes an
-exponential. Before that, in the same hour, a round took 16 ms.
+Of a score F the run keeps e^-F, the odds against the label, which a leaf multiplies: no pass
+takes an exponential. Before that, in the same hour, a round took 16 ms.
 
 The first pass goes over the scores of all rows, the second over those of the 70 % that were
-drawn: over whole rounds {rate:.1f} GB of scores a second on one core, {share:.0f} % of what a copy moves. The
-passes are four fifths of a round by a profile, so that they move a quarter more; what keeps them from a
-copy's rate is the division in {functions:.1f} billion probabilities a second. Trees, their leaves and the
-rows that were left out are the rest.
+drawn: over whole rounds {rate:.1f} GB of scores a second on one core, {share:.0f} % of what a copy
+moves. The passes are four fifths of a round by a profile, so that they move a quarter more; what
+keeps them from a copy's rate is the division in {functions:.1f} billion probabilities a second, and
+that rows of a leaf lie far apart. Trees and their leaves are the rest.
 
 The model of 1 000 rounds takes {full:.0f} MB in single precision and **{small:.0f} MB** as it is
 kept by default (16 bits, steps of no consequence left out), at a loss of {lost:.6f} label ranking

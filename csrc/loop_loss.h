@@ -320,10 +320,22 @@ static double logistic_value(int64_t d, const float *e, const float *y) {
 
 /* -log p of the own class, by what the others have: p near 1 is known to single precision only. */
 static double softmax_value(int64_t d, const float *p, const float *y) {
+  float lane[2][RPO_LINE] = {{0.0f}, {0.0f}};
   double own = 0.0, others = 0.0;
-  for (int64_t j = 0; j < d; j++) {
-    own += (double)(y[j] * p[j]);
-    others += (double)((1.0f - y[j]) * p[j]);
+  int64_t j = 0;
+  for (; j + RPO_LINE <= d; j += RPO_LINE) {
+    for (int i = 0; i < RPO_LINE; i++) {
+      lane[0][i] += y[j + i] * p[j + i];
+      lane[1][i] += (1.0f - y[j + i]) * p[j + i];
+    }
+  }
+  for (int i = 0; j < d; j++, i++) {
+    lane[0][i] += y[j] * p[j];
+    lane[1][i] += (1.0f - y[j]) * p[j];
+  }
+  for (int i = 0; i < RPO_LINE; i++) {
+    own += (double)lane[0][i];
+    others += (double)lane[1][i];
   }
   return rpo_log(1.0 + others / own);
 }
