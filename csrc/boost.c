@@ -328,6 +328,7 @@ static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
   b->start = rpo_new(b->d, 8);
   if (b->loss == RPO_LOSS_HUBER) b->delta = rpo_new_zero(b->stride, 4);
   if (b->low == NULL) b->kept = rpo_new_zero(b->n * b->stride, 4);
+  rpo_expect_jumps(b->kept, b->n * b->stride, 4);
   b->leaf_of = rpo_new(b->n, 4);
   b->z = rpo_new(b->n * b->m, 8);
   b->bag = rpo_new(b->n, 4);

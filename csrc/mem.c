@@ -29,20 +29,6 @@ static int test_allows(int64_t bytes) {
 }
 #endif
 
-/* Asks for huge pages, as numpy does for its arrays: rows that lie far apart are found sooner. Where it
- * is refused nothing is lost. */
-static void ask_for_huge_pages(char *block, uint64_t bytes) {
-#ifdef MADV_HUGEPAGE
-  uint64_t const huge = (uint64_t)1 << 21;
-  uint64_t const skip = (huge - (uintptr_t)block % huge) % huge;
-  if (bytes < 2 * huge) return;
-  (void)madvise(block + skip, (size_t)((bytes - skip) / huge * huge), MADV_HUGEPAGE);
-#else
-  (void)block;
-  (void)bytes;
-#endif
-}
-
 /* The block handed out starts at the next multiple of ALIGNMENT behind a copy of malloc's pointer:
  * C99 has no aligned allocation. */
 static void *allocate(int64_t count, int64_t size, int zero) {
@@ -59,7 +45,6 @@ static void *allocate(int64_t count, int64_t size, int zero) {
 #endif
     return NULL;
   }
-  ask_for_huge_pages(raw, total);
   uintptr_t const first = (uintptr_t)(raw + sizeof(void *));
   uintptr_t const skip = (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
   char *const block = raw + sizeof(void *) + skip;
@@ -87,4 +72,17 @@ void rpo_delete(void *block) {
   void *raw;
   memcpy(&raw, (char *)block - sizeof(void *), sizeof(void *));
   free(raw);
+}
+
+void rpo_expect_jumps(void *block, int64_t count, int64_t size) {
+#ifdef MADV_HUGEPAGE
+  uint64_t const huge = (uint64_t)1 << 21, bytes = (uint64_t)(count * size);
+  uint64_t const skip = (huge - (uintptr_t)block % huge) % huge;
+  if (block == NULL || bytes < 2 * huge) return;
+  (void)madvise((char *)block + skip, (size_t)((bytes - skip) / huge * huge), MADV_HUGEPAGE);
+#else
+  (void)block;
+  (void)count;
+  (void)size;
+#endif
 }

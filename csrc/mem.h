@@ -11,6 +11,10 @@ void *rpo_new_zero(int64_t count, int64_t size);
 /* Moves a block of used * size bytes to a larger one; the old block stays valid on failure. */
 void *rpo_grow(void *block, int64_t used, int64_t count, int64_t size);
 void rpo_delete(void *block); /* NULL allowed */
+/* Asks for huge pages, before a large block of count * size bytes is written to: what lies far apart in it
+ * is found sooner. Nothing is lost where they are refused. Not for blocks that come and go: each would
+ * be cleared as a whole. */
+void rpo_expect_jumps(void *block, int64_t count, int64_t size);
 
 #ifdef RPO_TEST_HOOKS
 extern int64_t rpo_mem_fail_after; /* allocations until one fails; negative: never */
