@@ -406,7 +406,8 @@ rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err) {
   return b->table == NULL ? rpo_fail_memory(err, "the leaves") : RPO_OK;
 }
 
-static rpo_status keep_row(void *context, int64_t leaf, int thread, rpo_job *job, rpo_error *err) {
+static rpo_status keep_steps_of_leaf(void *context, int64_t leaf, int thread, rpo_job *job,
+                                     rpo_error *err) {
   const rpo_boost *const b = context;
   (void)thread;
   (void)job;
@@ -417,7 +418,7 @@ static rpo_status keep_row(void *context, int64_t leaf, int thread, rpo_job *job
 
 rpo_status rpo_boost_keep_steps(rpo_boost *b, int64_t leaves, const rpo_control *control,
                                 rpo_error *err) {
-  return rpo_run(control, leaves, keep_row, b, err);
+  return rpo_run(control, leaves, keep_steps_of_leaf, b, err);
 }
 
 static rpo_status label_relabelled(rpo_boost *b, rpo_boost_tree *t, const rpo_control *control,

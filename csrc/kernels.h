@@ -45,9 +45,9 @@ typedef struct rpo_kernels {
   /* z += sum over the entries of y[j] times column j of phi; columns are `stride` apart. */
   void (*add_columns)(const double *phi, int64_t stride, const int32_t *index, const double *y,
                       int64_t entries, double *z);
-  /* By step, how many of n scores are at least as large. */
   /* Keeps a row's n scores, of a type of rpo_dtype; false if one is not finite. */
   int (*keep_best)(int dtype, const void *score, int64_t n, rpo_best *best);
+  /* By step, how many of n scores are at least as large. */
   void (*count_passed)(const double *x, int64_t n, const double *step, int64_t steps,
                        int64_t *count);
   /* Histograms: what rows add to a dense feature's slots, to those of all sparse ones; the best cut of

@@ -621,8 +621,8 @@ RPO_API rpo_status rpo_boost_run(rpo_boost *boost, int64_t rounds, const rpo_con
 RPO_API int64_t rpo_boost_rounds(const rpo_boost *boost);
 /* Mean loss of an entry of Y (softmax: of a row) by round, from before the first: rounds + 1 numbers
  * each, NaN where it is not known. Of training rows, those in the round's sample before it began (of
- * more than 2^20 scores one row in 16), with the option train_loss; of watched rows. Either may be
- * NULL. */
+ * more than 2^20 scores one row in 16), with the option train_loss; of watched rows. Of binary losses
+ * scores count as rpo_boost_scores has them. Either may be NULL. */
 RPO_API rpo_status rpo_boost_losses(rpo_boost *boost, double *train, double *watched,
                                     rpo_error *err);
 /* Scores of `count` rows of the features: count x d. A run adds them up in its own way, of the binary
