@@ -425,7 +425,7 @@ rpo_status rpo_forest_fit(const rpo_options *options, const rpo_features *featur
   }
   if (!f.own && rpo_by_class_pays(features, &f.shared, f.whole, &f.grow)) {
     RPO_GOTO(rpo_by_class_sort(features, &f.shared, &f.sorted, err));
-    f.grow.by_class = 1;
+    f.grow.by_class = &f.sorted;
   }
   f.workers = rpo_new_zero(threads, (int64_t)sizeof *f.workers);
   f.tree = rpo_new_zero(f.trees, (int64_t)sizeof *f.tree);

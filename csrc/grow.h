@@ -16,7 +16,7 @@ typedef struct rpo_grow_options {
   double min_decrease;   /* of the sum of variances, times weight / total weight */
   int random_cut;
   int draw_non_constant;
-  int by_class;       /* rows lie class after class, and most features have few values */
+  const struct rpo_by_class *by_class; /* where rows lie class after class, else NULL */
   const void *values; /* random cuts: the features' values (rpo_decode); NULL: codes alone */
 } rpo_grow_options;
 

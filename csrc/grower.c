@@ -91,7 +91,7 @@ rpo_status rpo_grower_new(const rpo_features *f, const rpo_grow_options *options
   g->whole_weight = rpo_new(f->rows, 4);
   g->samples = rpo_new(f->rows, 4);
   g->position = rpo_new(f->rows, 4);
-  g->scratch = rpo_new(f->rows, 4);
+  g->scratch = rpo_new(f->rows + RPO_WRITE_BEYOND, 4);
   g->permutation = rpo_new(f->cols, 4);
   g->swaps = rpo_new(f->cols, 4);
   g->drawn = rpo_new(f->cols, 4);
@@ -335,6 +335,7 @@ rpo_status rpo_grower_run(rpo_grower *g, const rpo_target *target, const double 
   g->work = g->total_work = 0;
   g->total_weight = 0.0;
   g->light = whole;
+  g->lean = 0;
   g->job = job;
   g->thread = thread;
   g->err = err;

@@ -204,11 +204,10 @@ static uint64_t search_bits(rpo_grower *g, const block *b, const rpo_frame *fram
 /* The best split of the rows in `mask` by entries of the range; returns the rows of one side. */
 static uint64_t block_search(rpo_grower *g, const block *b, const rpo_frame *frame, uint64_t mask,
                              entry_range *r, uint64_t path, best_split *best) {
-  best_split const none = {-INFINITY, 0.0, -1, 0, 0, 0, 0, -1};
   rpo_rng rng = rpo_rng_new(g->o.seed, RPO_DRAW_NODE, path, 0);
   int64_t from = bit_count(mask) == 2 ? draw_for_pair(g, r, mask, &rng) : -1;
   int64_t hits = 1;
-  *best = none;
+  *best = no_split();
   if (from < 0) {
     keep_varying(g, r, mask);
     if (r->end == r->from) return 0;

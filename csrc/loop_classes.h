@@ -1,18 +1,28 @@
 /* The best cuts of features of few values where every row has one class: all cuts of several features
- * in one walk over the rows, which lie class after class.
+ * in one walk over the rows, which lie class after class, their codes in half a byte each.
  *
  * Every cut has a lane. A row adds its weight to the lanes of the cuts that it lies to the right of: of
- * a feature, one load from a ramp at its code. When a class ends its counts are S_j of all cuts, which
- * enter |S|^2, S.T and w (loop_sums.h) side by side. Nothing is listed or sorted. Sums are of 16 bits
- * while they fit, then of 32, exact since none exceeds |T|^2.
+ * a feature, one load from a ramp at its code (loop_looks.h: of four features at once). When a class ends
+ * its counts are S_j of all cuts, which enter |S|^2, S.T and w (loop_sums.h) side by side. Nothing is
+ * listed or sorted. Sums are of 16 bits while they fit, then of 32, exact since none exceeds |T|^2.
  *
  * Single precision then tells which cuts may be the best; only of these are scores made, as everywhere
- * else. */
+ * else. The sums of the best cut are the totals of the two sides: where all features are of few values,
+ * growth is lean and sums no labels. */
 #if HAVE_LANES && (defined(__clang__) || __GNUC__ >= 9) /* which convert lanes */
 #define HAVE_CUT_LANES 1
 #else
 #define HAVE_CUT_LANES 0
 #endif
+
+/* Sums of lanes are whole numbers of 31 bits. */
+static inline int sums_fit_lanes(const rpo_grower *g, const rpo_frame *frame) {
+  return g->light && frame->square < 2147483648.0;
+}
+
+static inline int has_few_values(const rpo_grower *g, int32_t feature) {
+  return rpo_bins(g->f, feature) <= RPO_CUTS;
+}
 
 #if HAVE_CUT_LANES
 
@@ -59,97 +69,59 @@ ALWAYS_INLINE void flush(int n, const short_sums *from, int before, cut_sums *to
   }
 }
 
-/* Rows of at most 128 codes: one instruction looks 64 of them up. It pays for setting up the places in
- * nodes of some rows. */
-#if defined(__AVX512BW__) && !defined(__clang__)
-#define LOOKS_UP 1
-#else
-#define LOOKS_UP 0
-#endif
-enum {
-  FEWEST_ROWS = 32,
-  LOOKED_UP = 64,
-  PER_LOOK = LOOKED_UP / RPO_CUTS,
-  LOOKS = BATCH / PER_LOOK
-};
-typedef uint8_t codes64 __attribute__((vector_size(LOOKED_UP), may_alias, aligned(1)));
-
 typedef struct class_walk {
   const rpo_grower *g;
-  const int32_t *rows; /* of the node */
-  int64_t node, next;  /* rows, and which is the next */
-  int weighted;        /* 0: all rows weigh 1 */
-  int64_t feature[BATCH];
-  codes64 which[LOOKS]; /* the features again, each for all its lanes */
+  const rpo_by_class *sorted;
+  const int32_t *rows;       /* of the node */
+  const int32_t *row_weight; /* NULL: all rows weigh 1 */
+  int64_t node, next;        /* rows, and which is the next */
+  int32_t end;               /* the first row behind the class */
 } class_walk;
 
-ALWAYS_INLINE int goes_on(const class_walk *a, int32_t class) {
-  return a->next < a->node && a->g->t->index[a->rows[a->next]] == class;
+ALWAYS_INLINE int32_t end_of_class(const class_walk *a, int32_t row) {
+  return a->sorted->class_end[a->g->t->index[row]];
 }
 
-#define FROM(n) n, n - 1, n - 2, n - 3, n - 4, n - 5, n - 6, n - 7
-#define CUTS FROM(16), FROM(8)
+ALWAYS_INLINE int goes_on(const class_walk *a) {
+  return a->next < a->node && a->rows[a->next] < a->end;
+}
 
-/* Takes the next row, if it is of the class and its weight has room: its codes, else NULL. */
-ALWAYS_INLINE const uint8_t *next_row(class_walk *a, int32_t class, uint32_t *total, uint32_t *w) {
-  int64_t const p = a->g->f->cols;
-  const uint8_t *const codes = a->g->f->row_codes;
-  if (!goes_on(a, class)) return NULL;
-  int32_t const row = a->rows[a->next];
-  *w = a->weighted ? (uint32_t)a->g->whole_weight[row] : 1;
-  if (*total + *w > MOST_COUNTED) return NULL;
-  if (a->next + AHEAD < a->node) {
-    const uint8_t *const later = codes + a->rows[a->next + AHEAD] * p;
-    __builtin_prefetch(later);
-    __builtin_prefetch(later + p - 1);
-  }
-  *total += *w;
-  a->next++;
-  return codes + row * p;
+ALWAYS_INLINE uint32_t weight_of(const class_walk *a, int32_t row) {
+  return a->row_weight == NULL ? 1 : (uint32_t)a->row_weight[row];
+}
+
+/* For the codes of a row that comes later. */
+ALWAYS_INLINE void ask_ahead(const class_walk *a) {
+  int64_t const later = a->next + AHEAD < a->node ? a->next + AHEAD : a->node - 1;
+  RPO_PREFETCH(a->sorted->packed + a->rows[later] * a->sorted->stride);
 }
 
 /* Counts rows of one class, as many as weigh at most MOST_COUNTED together: each adds its weight to all
  * cuts that it is to the right of. */
-ALWAYS_INLINE uint32_t count_some(int n, int looks_up, class_walk *a, int32_t class,
-                                  counts8 *count) {
-  const uint8_t *own;
-  uint32_t total = 0, w;
-#if LOOKS_UP
-  if (looks_up) { /* sums with names stay in registers */
-    codes64 const cut = {CUTS, CUTS, CUTS, CUTS};
-    codes64 const i0 = a->which[0], i1 = a->which[1], i2 = a->which[2], i3 = a->which[3];
-    codes64 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-    while ((own = next_row(a, class, &total, &w)) != NULL) {
-      codes64 const low = *(const codes64 *)own, high = *(const codes64 *)(own + LOOKED_UP);
-      codes64 const weight = (codes64){0} + (uint8_t)w;
-      s0 += (codes64)(__builtin_shuffle(low, high, i0) >= cut) & weight;
-      if (n > PER_LOOK) s1 += (codes64)(__builtin_shuffle(low, high, i1) >= cut) & weight;
-      if (n > 2 * PER_LOOK) s2 += (codes64)(__builtin_shuffle(low, high, i2) >= cut) & weight;
-      if (n > 3 * PER_LOOK) s3 += (codes64)(__builtin_shuffle(low, high, i3) >= cut) & weight;
-    }
-    codes64 *const out = (codes64 *)count;
-    out[0] = s0;
-    if (n > PER_LOOK) out[1] = s1;
-    if (n > 2 * PER_LOOK) out[2] = s2;
-    if (n > 3 * PER_LOOK) out[3] = s3;
-    return total;
-  }
-#endif
-  (void)looks_up;
+ALWAYS_INLINE uint32_t count_some(int n, const int32_t *feature, class_walk *a, counts8 *count) {
+  uint32_t total = 0;
   for (int c = 0; c < n; c++) count[c] = (counts8){0};
-  while ((own = next_row(a, class, &total, &w)) != NULL) {
-    for (int c = 0; c < n; c++) count[c] += *(const counts8 *)&ramps[w][own[a->feature[c]]];
+  for (; goes_on(a); a->next++) {
+    int32_t const row = a->rows[a->next];
+    uint32_t const w = weight_of(a, row);
+    const uint8_t *const own = a->sorted->packed + row * a->sorted->stride;
+    if (total + w > MOST_COUNTED) break;
+    total += w;
+    ask_ahead(a);
+    for (int c = 0; c < n; c++) {
+      count[c] += *(const counts8 *)&ramps[w][rpo_packed_code(own, feature[c])];
+    }
   }
   return total;
 }
 
 /* A class whose counts or squares need more bits. */
-ALWAYS_INLINE void walk_large_class(int n, int looks_up, class_walk *a, int32_t class,
-                                    counts8 *count, uint32_t total, cut_sums *sums) {
+ALWAYS_INLINE void walk_large_class(int n, const int32_t *feature, class_walk *a, counts8 *count,
+                                    uint32_t total, cut_sums *sums) {
   counts32 all[BATCH];
   for (int c = 0; c < n; c++) all[c] = __builtin_convertvector(count[c], counts32);
-  while (goes_on(a, class)) {
-    total += count_some(n, looks_up, a, class, count);
+  while (goes_on(a)) {
+    total += count_some(n, feature, a, count);
     for (int c = 0; c < n; c++) all[c] += __builtin_convertvector(count[c], counts32);
   }
   for (int c = 0; c < n; c++) {
@@ -159,16 +131,16 @@ ALWAYS_INLINE void walk_large_class(int n, int looks_up, class_walk *a, int32_t 
   }
 }
 
-ALWAYS_INLINE void walk_of(int n, int looks_up, class_walk *a, cut_sums *sums) {
+ALWAYS_INLINE void walk_of(int n, const int32_t *feature, class_walk *a, cut_sums *sums) {
   short_sums recent;
   uint32_t room = UINT16_MAX; /* by which sums of 16 bits may still grow */
   int flushed = 0;            /* 1: sums of 32 bits hold something */
   clear(n, &recent);
   while (a->next < a->node) {
-    int32_t const class = a->g->t->index[a->rows[a->next]];
     counts8 count[BATCH];
-    uint32_t const total = count_some(n, looks_up, a, class, count);
-    int const is_large = a->weighted && goes_on(a, class);
+    a->end = end_of_class(a, a->rows[a->next]);
+    uint32_t const total = count_some(n, feature, a, count);
+    int const is_large = goes_on(a);
     if (is_large || room < total * total) {
       flush(n, &recent, flushed, sums);
       clear(n, &recent);
@@ -176,7 +148,7 @@ ALWAYS_INLINE void walk_of(int n, int looks_up, class_walk *a, cut_sums *sums) {
       flushed = 1;
     }
     if (is_large) {
-      walk_large_class(n, looks_up, a, class, count, total, sums);
+      walk_large_class(n, feature, a, count, total, sums);
       continue;
     }
     room -= total * total;
@@ -190,41 +162,31 @@ ALWAYS_INLINE void walk_of(int n, int looks_up, class_walk *a, cut_sums *sums) {
   flush(n, &recent, flushed, sums);
 }
 
-#define WALK_BY(looks_up, a)                        \
-  switch ((n + 3) / 4) {                            \
-    case 1: walk_of(4, looks_up, a, sums); break;   \
-    case 2: walk_of(8, looks_up, a, sums); break;   \
-    case 3: walk_of(12, looks_up, a, sums); break;  \
-    default: walk_of(16, looks_up, a, sums); break; \
-  }
-
-#if LOOKS_UP
-__attribute__((target("avx512vbmi"))) static void walk_looking_up(int n, class_walk *a,
-                                                                  cut_sums *sums) {
-  WALK_BY(1, a)
-}
-#endif
+#include "loop_looks.h"
 
 static void walk_classes(const rpo_grower *g, const int32_t *rows, int64_t node, int weighted,
                          const int32_t *features, int n, cut_sums *sums) {
+  int32_t feature[BATCH];
   class_walk a;
   a.g = g;
+  a.sorted = g->o.by_class;
   a.rows = rows;
+  a.row_weight = weighted ? g->whole_weight : NULL;
   a.node = node;
   a.next = 0;
-  a.weighted = weighted;
-  for (int c = 0; c < BATCH; c++) a.feature[c] = features[c < n ? c : 0];
+  for (int c = 0; c < BATCH; c++) feature[c] = features[c < n ? c : 0];
 #if LOOKS_UP
-  int const worth_it = node >= FEWEST_ROWS && g->f->cols <= 2 * LOOKED_UP;
-  if (worth_it && __builtin_cpu_supports("avx512vbmi")) {
-    for (int c = 0; c < BATCH; c++) {
-      memset((uint8_t *)a.which + c * RPO_CUTS, (int)a.feature[c], RPO_CUTS);
-    }
-    walk_looking_up(n, &a, sums);
+  if (may_look_up(g)) {
+    walk_looking_up(n, feature, &a, sums);
     return;
   }
 #endif
-  WALK_BY(0, &a)
+  switch ((n + 3) / 4) {
+    case 1: walk_of(4, feature, &a, sums); break;
+    case 2: walk_of(8, feature, &a, sums); break;
+    case 3: walk_of(12, feature, &a, sums); break;
+    default: walk_of(16, feature, &a, sums); break;
+  }
 }
 
 enum { LANES = BATCH * RPO_CUTS };
@@ -294,6 +256,7 @@ static void try_lane(rpo_grower *g, const rpo_frame *frame, const feature_sums *
                        sums->rows == NULL ? 1 : sums->rows[l]};
   if (weight == beyond || !side_allowed(g, frame, node, &s)) return;
   if (!beats(frame, &s, &best->score)) return;
+  best->right = s;
   best->feature = feature;
   best->missing_left = -1;
   best->above = RPO_CUTS - l;
@@ -322,10 +285,6 @@ static void try_lanes(rpo_grower *g, const rpo_frame *frame, const feature_sums 
   for (int l = 1; l < high; l++) {
     if (score[l] > limit) try_lane(g, frame, sums, node, feature, l, best);
   }
-}
-
-static int has_few_values(const rpo_grower *g, int32_t feature) {
-  return rpo_bins(g->f, feature) <= RPO_CUTS;
 }
 
 static int try_feature_of(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t node,
@@ -377,6 +336,7 @@ static void search_classes(rpo_grower *g, rpo_frame *frame, const int32_t *rows,
   undo_draws(g, &d);
 }
 #else
+#define LOOKS_UP 0
 static void search_classes(rpo_grower *g, rpo_frame *frame, const int32_t *rows, int64_t node,
                            uint64_t path, best_split *best) {
   (void)g, (void)frame, (void)rows, (void)node, (void)path, (void)best;

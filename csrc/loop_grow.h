@@ -33,15 +33,44 @@ static void make_inner(rpo_grower *g, int32_t id, const best_split *best, int64_
 #include "loop_block.h"
 #include "loop_gram.h"
 
-/* Grows node `id` in the frame of `level`; `constant`: the parent's known constant features. */
+/* Of one class a row, the totals that are looked at. |T|^2 of either side follows from the sums of the cut:
+ * where all features have them, labels need not be summed (loop_classes.h). */
+typedef struct class_totals {
+  double square, weight;
+} class_totals;
+
+static void take_totals(rpo_frame *frame, const class_totals *known) {
+  frame->square = known->square;
+  frame->weight = frame->norm = known->weight;
+}
+
+static void divide_totals(const rpo_frame *frame, const side_sums *right, class_totals sides[2]) {
+  sides[0].square = frame->square - 2.0 * right->dot + right->square;
+  sides[0].weight = frame->weight - right->weight;
+  sides[1].square = right->square;
+  sides[1].weight = right->weight;
+}
+
+/* Once the root's totals are known. */
+static int may_be_lean(const rpo_grower *g, const rpo_frame *root) {
+  return g->o.by_class && g->o.by_class->all_few && sums_fit_lanes(g, root);
+}
+
+/* Grows node `id` in the frame of `level`; `constant`: the parent's known constant features; `known`: in
+ * lean growth the node's totals, of all nodes but the root. */
 static rpo_status grow_deep(rpo_grower *g, int level, int32_t id, int64_t depth, uint64_t path,
-                            const uint8_t *constant) {
+                            const uint8_t *constant, const class_totals *known) {
   rpo_frame *const frame = rpo_grower_frame(g, level);
   if (frame == NULL) return rpo_fail_memory(g->err, "a tree");
   int32_t const first = g->nodes[id].start, last = g->nodes[id].end;
   int32_t start = first, end = last;
   rpo_status status = RPO_OK;
-  frame_add(g, frame, g->samples + start, end - start, 1);
+  if (known != NULL) {
+    take_totals(frame, known);
+  } else {
+    frame_add(g, frame, g->samples + start, end - start, 1);
+  }
+  if (level == 0) g->lean = may_be_lean(g, frame);
   int const block_only = g->f->sparse && end - start <= RPO_BLOCK;
   if (!block_only && may_count(g, frame)) status = rpo_grower_counts(g, frame);
   if (!block_only) listed_add(g, frame, g->samples + start, end - start, 1);
@@ -81,11 +110,17 @@ static rpo_status grow_deep(rpo_grower *g, int level, int32_t id, int64_t depth,
     if (status != RPO_OK) break;
     int32_t const small_rows = begin[small + 1] - begin[small];
     int32_t const *const moved = g->samples + begin[small];
-    frame_add(g, frame, moved, small_rows, -1);
-    listed_add(g, frame, moved, small_rows, -1);
+    class_totals sides[2];
+    if (g->lean) {
+      divide_totals(frame, &best.right, sides);
+      take_totals(frame, &sides[1 - small]);
+    } else {
+      frame_add(g, frame, moved, small_rows, -1);
+      listed_add(g, frame, moved, small_rows, -1);
+    }
     if (small_rows > 1) {
       status = grow_deep(g, level + 1, ids[small], depth + 1, rpo_path(path, small),
-                         g->f->sparse ? NULL : frame->constant);
+                         g->f->sparse ? NULL : frame->constant, g->lean ? &sides[small] : NULL);
     }
     if (status != RPO_OK) break;
     id = ids[1 - small];
@@ -94,7 +129,7 @@ static rpo_status grow_deep(rpo_grower *g, int level, int32_t id, int64_t depth,
     depth++;
     path = rpo_path(path, 1 - small);
   }
-  frame_clear(g, frame, g->samples + first, last - first);
+  frame_clear(g, frame, g->samples + first, known == NULL ? last - first : 0);
   return status;
 }
 
@@ -186,5 +221,5 @@ static rpo_status grow(rpo_grower *g, int64_t rows, uint64_t path) {
   rpo_frame *const frame = rpo_grower_frame(g, 0);
   if (frame == NULL) return rpo_fail_memory(g->err, "a tree");
   if (!g->f->sparse) memset(frame->constant, 0, (size_t)g->f->cols);
-  return grow_deep(g, 0, root, 0, path, NULL);
+  return grow_deep(g, 0, root, 0, path, NULL, NULL);
 }

@@ -75,14 +75,24 @@ static void gather_dense(const rpo_grower *g, const int32_t *rows, row_list *l) 
   l->count = count;
 }
 
+static inline int32_t code_of_row(const rpo_grower *g, int32_t row, int32_t feature) {
+  const rpo_by_class *const sorted = g->o.by_class;
+  if (g->lean) return rpo_packed_code(sorted->packed + row * sorted->stride, feature);
+  return rpo_code_at(g->f->row_codes, g->f->width, row * g->f->cols + feature);
+}
+
 /* Two rows: any feature that tells them apart does it equally well. */
 static int try_pair(rpo_grower *g, const rpo_frame *frame, const int32_t *rows, int32_t feature,
                     uint64_t path, best_split *best) {
   const rpo_features *const f = g->f;
-  int32_t const a = rpo_code_at(f->row_codes, f->width, rows[0] * f->cols + feature);
-  int32_t const b = rpo_code_at(f->row_codes, f->width, rows[1] * f->cols + feature);
+  int32_t const a = code_of_row(g, rows[0], feature), b = code_of_row(g, rows[1], feature);
   int32_t const bins = rpo_bins(f, feature);
   if (a == b) return 0;
+  if (g->lean) { /* the two are of different classes */
+    double const w = g->weight[rows[a < b]];
+    side_sums const right = {w * w, w * w, w, 1};
+    best->right = right;
+  }
   best->score = frame->norm; /* each side alone: |w y|^2 / w */
   best->feature = feature;
   best->below = a < b ? a : b;
@@ -364,13 +374,12 @@ static void search_sparse(rpo_grower *g, rpo_frame *frame, int32_t start, int64_
 
 static void search(rpo_grower *g, rpo_frame *frame, int32_t start, int64_t node, uint64_t path,
                    best_split *best) {
-  best_split const none = {-INFINITY, 0.0, -1, 0, 0, 0, 0, -1};
-  *best = none;
+  *best = no_split();
   if (frame->counted) {
     search_counts(g, frame, start, node, path, best);
   } else if (g->f->sparse) {
     search_sparse(g, frame, start, node, path, best);
-  } else if (g->o.by_class && g->light && frame->square < 2147483648.0 && !is_free_pair(g, node)) {
+  } else if (g->o.by_class && sums_fit_lanes(g, frame) && !is_free_pair(g, node)) {
     search_classes(g, frame, g->samples + start, node, path, best);
   } else if (searches_wide(g, node) && !is_free_pair(g, node)) {
     search_wide(g, frame, g->samples + start, node, path, best);
@@ -416,7 +425,7 @@ static int32_t partition_sparse(rpo_grower *g, int32_t start, int32_t end, const
 
 static int32_t partition_dense(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
   const rpo_features *const f = g->f;
-  int const small = reads_rows(f, end - start) || (g->o.by_class && end - start < RPO_WALKED_ROWS);
+  int const small = reads_rows(f, end - start);
   const void *const codes = small ? f->row_codes : f->codes;
   int64_t const step = small || best->below == BY_VALUE ? f->cols : 1;
   int64_t const first = step > 1 ? best->feature : (int64_t)best->feature * f->rows;
@@ -438,7 +447,23 @@ static int32_t partition_dense(rpo_grower *g, int32_t start, int32_t end, const 
   return left;
 }
 
+/* The same by packed codes, where rows lie class after class. */
+static int32_t partition_packed(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
+#if LOOKS_UP
+  if (offsets_fit(g)) return divide_by_lanes(g, start, end, best->feature, best->below);
+#endif
+  int64_t const stride = g->o.by_class->stride;
+  int32_t const first = best->feature >> 1, shift = 4 * (best->feature & 1);
+  int32_t left = start, right = 0;
+  DIVIDE(uint8_t, g->o.by_class->packed, stride, (v >> shift & 15) <= best->below);
+  memcpy(g->samples + left, g->scratch, (size_t)right * sizeof *g->samples);
+  return left;
+}
+
 static int32_t partition(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
-  return g->f->sparse ? partition_sparse(g, start, end, best)
-                      : partition_dense(g, start, end, best);
+  if (g->f->sparse) return partition_sparse(g, start, end, best);
+  if (g->o.by_class && has_few_values(g, best->feature)) {
+    return partition_packed(g, start, end, best);
+  }
+  return partition_dense(g, start, end, best);
 }

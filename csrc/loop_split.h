@@ -12,7 +12,13 @@ typedef struct best_split {
   int64_t side_rows;    /* sparse: rows in g->best_rows, one whole side */
   int side_left;        /* 1: they go left */
   int missing_left;     /* -1: no missing value in the node */
+  side_sums right;      /* of lean growth: what goes right */
 } best_split;
+
+static best_split no_split(void) {
+  best_split const none = {-INFINITY, 0.0, -1, 0, 0, 0, 0, -1, {0.0, 0.0, 0.0, 0}};
+  return none;
+}
 
 typedef struct row_list {
   uint64_t *keys;

@@ -345,6 +345,7 @@ static inline int rows_equal(const rpo_target *t, int32_t a, int32_t b) {
 /* Sum of variances of the node; exactly 0 when all rows are equal. */
 static double frame_impurity(const rpo_grower *g, const rpo_frame *frame, const int32_t *rows,
                              int64_t count) {
+  if (g->kind == RPO_KIND_CLASSES && frame->square == frame->weight * frame->weight) return -1.0;
   double const scatter = frame->norm - frame->square / frame->weight;
   if (scatter > 1e-9 * frame->norm) return scatter / frame->weight;
   for (int64_t i = 1; i < count; i++) {
