@@ -30,6 +30,7 @@ enum {
   BATCH = 16,         /* features walked together */
   AHEAD = 24,         /* rows fetched ahead */
   MOST_COUNTED = 255, /* of a class, in 8 bits */
+  LANES = BATCH * RPO_CUTS,
 };
 
 /* The cut before code t is in lane RPO_CUTS - t of its feature. */
@@ -68,6 +69,13 @@ ALWAYS_INLINE void flush(int n, const short_sums *from, int before, cut_sums *to
     to->weight[c] += __builtin_convertvector(from->weight[c], counts32);
   }
 }
+
+/* By feature, a bit each lane: the cuts whose scores are above a limit; and, a bit each feature, whether
+ * there is any cut. */
+typedef struct promise {
+  uint32_t above[BATCH];
+  uint32_t differ;
+} promise;
 
 typedef struct class_walk {
   const rpo_grower *g;
@@ -189,8 +197,6 @@ static void walk_classes(const rpo_grower *g, const int32_t *rows, int64_t node,
   }
 }
 
-enum { LANES = BATCH * RPO_CUTS };
-
 /* Scores in single precision, of terms that are exact but for that: with A and B the squares of the two
  * sides, (A (W - w) + B w) / (w (W - w)). 0 where a side is empty. */
 static void score_roughly(const rpo_frame *frame, const cut_sums *sums, int lanes_used,
@@ -208,38 +214,39 @@ static void score_roughly(const rpo_frame *frame, const cut_sums *sums, int lane
   }
 }
 
-/* Which cuts may be the best: those of scores above the limit; and which features, a bit each, have any
- * such cut, or any cut at all. */
-typedef struct promise {
-  float limit;
-  uint32_t features, differ;
-  float score[LANES];
-} promise;
+/* The largest of scores; they are not negative, and so in the order of their bits. */
+ALWAYS_INLINE float most_of(const float *score, int lanes_used) {
+  int32_t bits[LANES], most = 0;
+  float found;
+  memcpy(bits, score, (size_t)lanes_used * sizeof *bits);
+  for (int l = 0; l < lanes_used; l++) most = bits[l] > most ? bits[l] : most;
+  memcpy(&found, &most, sizeof found);
+  return found;
+}
 
-/* When every cut is allowed, only those of the best score matter, and those that look the same in single
- * precision. Scores are not negative: they are in the order of their bits. */
+#if !LOOKS_UP
+static void find_above(const float *score, int n, float limit, promise *out) {
+  out->differ = 0;
+  for (int c = 0; c < n; c++, score += RPO_CUTS) {
+    float const most = most_of(score, RPO_CUTS);
+    out->differ |= (uint32_t)(most > 0.0f) << c;
+    out->above[c] = 0;
+    if (!(most > limit)) continue;
+    for (int l = 0; l < RPO_CUTS; l++) out->above[c] |= (uint32_t)(score[l] > limit) << l;
+  }
+}
+#endif
+
+/* Which cuts may be the best. When every cut is allowed, only those of the best score matter, and those
+ * that look the same in single precision. */
 static void find_promising(const rpo_grower *g, const rpo_frame *frame, const cut_sums *sums, int n,
                            double best, promise *out) {
   int const all_allowed = g->o.min_leaf <= 1 && !(g->min_leaf_weight > 0.0);
-  int32_t bits[LANES], bits_most[BATCH];
-  float most[BATCH], limit = best > 0.0 ? (float)best : 0.0f;
-  score_roughly(frame, sums, n * RPO_CUTS, out->score);
-  memcpy(bits, out->score, (size_t)(n * RPO_CUTS) * sizeof *bits);
-  for (int c = 0; c < n; c++) {
-    bits_most[c] = 0;
-    for (int l = 0; l < RPO_CUTS; l++) {
-      int32_t const b = bits[c * RPO_CUTS + l];
-      bits_most[c] = b > bits_most[c] ? b : bits_most[c];
-    }
-  }
-  memcpy(most, bits_most, (size_t)n * sizeof *most);
-  for (int c = 0; c < n && all_allowed; c++) limit = most[c] > limit ? most[c] : limit;
-  out->limit = limit * (1.0f - 0x1p-16f);
-  out->features = out->differ = 0;
-  for (int c = 0; c < n; c++) {
-    out->features |= (uint32_t)(most[c] > out->limit) << c;
-    out->differ |= (uint32_t)(most[c] > 0.0f) << c;
-  }
+  float score[LANES], limit = best > 0.0 ? (float)best : 0.0f;
+  score_roughly(frame, sums, n * RPO_CUTS, score);
+  float const most = most_of(score, n * RPO_CUTS);
+  if (all_allowed && most > limit) limit = most;
+  find_above(score, n, limit * (1.0f - 0x1p-16f), out);
 }
 
 /* One feature's sums. */
@@ -270,7 +277,7 @@ static void try_lane(rpo_grower *g, const rpo_frame *frame, const feature_sums *
 /* In the order of best_cut: from the low end to the rest, then from the high end, or, where no row has
  * the rest, all from the low end. */
 static void try_lanes(rpo_grower *g, const rpo_frame *frame, const feature_sums *sums, int64_t node,
-                      int32_t feature, const float *score, float limit, best_split *best) {
+                      int32_t feature, uint32_t cuts, best_split *best) {
   int32_t const rest = g->f->rest[feature];
   int high = 1; /* lanes below are of cuts behind the rest */
   if (rest >= 0) {
@@ -279,11 +286,13 @@ static void try_lanes(rpo_grower *g, const rpo_frame *frame, const feature_sums 
     uint32_t const beyond = l > 1 ? sums->weight[l - 1] : 0;
     high = from != beyond ? l : 1;
   }
-  for (int l = RPO_CUTS - 1; l >= high; l--) {
-    if (score[l] > limit) try_lane(g, frame, sums, node, feature, l, best);
+  for (uint32_t left = cuts >> high << high; left != 0;) {
+    int const l = 31 - __builtin_clz(left);
+    left ^= 1u << l;
+    try_lane(g, frame, sums, node, feature, l, best);
   }
-  for (int l = 1; l < high; l++) {
-    if (score[l] > limit) try_lane(g, frame, sums, node, feature, l, best);
+  for (uint32_t left = cuts & ((1u << high) - 2u); left != 0; left &= left - 1) {
+    try_lane(g, frame, sums, node, feature, __builtin_ctz(left), best);
   }
 }
 
@@ -319,9 +328,8 @@ static void search_classes(rpo_grower *g, rpo_frame *frame, const int32_t *rows,
                                    (const uint32_t *)&by_weight.weight[next],
                                    counts_rows ? (const uint32_t *)&by_rows.weight[next] : NULL};
         constant = !(found.differ >> next & 1u);
-        if (found.features >> next & 1u) {
-          try_lanes(g, frame, &sums, node, drawn[c], found.score + next * RPO_CUTS, found.limit,
-                    best);
+        if (found.above[next] != 0) {
+          try_lanes(g, frame, &sums, node, drawn[c], found.above[next], best);
         }
         next++;
       } else {

@@ -130,6 +130,17 @@ VBMI static void walk_looking_up(int n, const int32_t *feature, class_walk *a, c
   }
 }
 
+/* As without AVX-512. */
+static void find_above(const float *score, int n, float limit, promise *out) {
+  out->differ = 0;
+  for (int c = 0; c < n; c++) {
+    __m512 const own = _mm512_loadu_ps(score + c * RPO_CUTS);
+    uint32_t const differ = _mm512_cmp_ps_mask(own, _mm512_setzero_ps(), _CMP_GT_OQ) != 0;
+    out->above[c] = _mm512_cmp_ps_mask(own, _mm512_set1_ps(limit), _CMP_GT_OQ);
+    out->differ |= differ << c;
+  }
+}
+
 static int may_look_up(const rpo_grower *g) {
   return g->f->cols <= MOST_PACKED && __builtin_cpu_supports("avx512vbmi");
 }
