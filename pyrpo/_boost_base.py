@@ -34,11 +34,17 @@ from pyrpo.projection import NAMES, resolve_projection
 _LEAST_GAIN = 0.02  # of loss, in a leaf's step of one output: less is left out of compact models
 
 
+_SMALL_STEP, _QUICK = 0.015, 1e6  # the learning rate, up to so many non-zeros of X and entries of y
+
+
 class BaseBoosting(Fitted):
     """Rounds of boosting until a number, a time or early stopping ends them."""
 
     _losses: tuple[str, ...] = ()
-    _attributes = ("n_estimators_", "train_score_", "validation_score_", "estimators_", "steps_")
+    _attributes = (
+        *("n_estimators_", "learning_rate_", "train_score_", "validation_score_"),
+        *("estimators_", "steps_"),
+    )
 
     # ---- what subclasses differ in ----
 
@@ -84,6 +90,8 @@ class BaseBoosting(Fitted):
         check_same_rows(X, data.Y)
         if again and self.strategy == "single_target" and data.outputs > 1:
             raise ValueError("warm_start=True does not go with strategy='single_target'")
+        check_shared(self)
+        self.learning_rate_ = self._rate(X, data, earlier)
         options = self._options(data, X.shape[1])
         stopping = self._stopping(data, eval_set)
         seed = seed_of(self.random_state)
@@ -120,7 +128,6 @@ class BaseBoosting(Fitted):
         """Check every parameter; the library's options."""
         n = data.rows
         loss = self._loss_name(data)
-        check_shared(self)
         alone = self.projection is None or self.strategy == "single_target"
         relabel = switch(self.relabel, "relabel") or alone
         if self.base_estimator is not None:
@@ -133,7 +140,7 @@ class BaseBoosting(Fitted):
             "loss": LOSSES.index(loss),
             "leaf": LEAVES.index(leaf),
             "relabel": int(relabel),
-            "learning_rate": number(self.learning_rate, "learning_rate", 1e-6, 1.0),
+            "learning_rate": self.learning_rate_,
             "subsample": number(self.subsample, "subsample", 1e-9, 1.0),
             "l2": number(self.l2, "l2", 0.0),
             "min_samples_split": count(self.min_samples_split, n, "min_samples_split", low=2),
@@ -149,6 +156,17 @@ class BaseBoosting(Fitted):
         if loss == "huber":
             options["huber_quantile"] = number(self.huber_quantile, "huber_quantile", 0.0, 1.0)
         return options
+
+    def _rate(self, X: Any, data: BoostData, earlier: dict[str, Any]) -> float:
+        """Small steps do better and take more rounds: fewer where rounds are long, or not many."""
+        if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
+            return number(self.learning_rate, "learning_rate", 1e-6, 1.0)
+        if earlier:
+            return earlier["learning_rate_"]
+        told = np.count_nonzero(X.data if sparse.issparse(X) else X)
+        entries = told + data.rows * data.outputs
+        long = min(max((entries / _QUICK) ** 0.5, 1.0), 2.0)
+        return max(_SMALL_STEP * long, min(10.0 / self.n_estimators, 0.1))
 
     def _leaf_numbers(self, loss: str, data: BoostData) -> dict[str, float]:
         """How leaves are kept: scores of labels bear 16 bits, and few of them move in a leaf."""

@@ -41,10 +41,10 @@ class GradientBoostingRegressor(Regressor, BaseBoosting):
 
     def __init__(
         self,
-        n_estimators=6000,
+        n_estimators=12_000,
         *,
         loss="squared",
-        learning_rate=0.03,
+        learning_rate="auto",
         projection="gaussian",
         n_components=1,
         relabel=True,
@@ -63,7 +63,7 @@ class GradientBoostingRegressor(Regressor, BaseBoosting):
         max_bins=256,
         early_stopping="auto",
         validation_fraction=0.2,
-        n_iter_no_change=50,
+        n_iter_no_change=100,
         refit=True,
         scoring="loss",
         tol=0.0,
@@ -116,10 +116,10 @@ class GradientBoostingClassifier(Classifier, BaseBoosting):
 
     def __init__(
         self,
-        n_estimators=6000,
+        n_estimators=12_000,
         *,
         loss="auto",
-        learning_rate=0.03,
+        learning_rate="auto",
         projection="gaussian",
         n_components=1,
         relabel=True,
@@ -137,7 +137,7 @@ class GradientBoostingClassifier(Classifier, BaseBoosting):
         max_bins=256,
         early_stopping="auto",
         validation_fraction=0.2,
-        n_iter_no_change=50,
+        n_iter_no_change=100,
         refit=True,
         scoring="loss",
         tol=0.0,

@@ -362,6 +362,36 @@ def test_warm_start_with_early_stopping(cls):
     np.testing.assert_array_equal(model.predict(X), before)
 
 
+def test_learning_rate_goes_by_the_size_of_the_problem():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(1000, 10)), rng.integers(0, 2, size=(1000, 1500))
+    X[::2] = 0.0
+
+    def rate(X, Y, n_estimators=12_000, **options):
+        options = {"max_time": 1e-9, "early_stopping": False, "random_state": 0} | options
+        model = GradientBoostingClassifier(n_estimators, **options)
+        return model.fit(X, Y).learning_rate_
+
+    assert rate(X, Y[:, :5]) == 0.015
+    assert rate(X, Y) == pytest.approx(0.015 * (1.505e6 / 1e6) ** 0.5)
+    assert rate(sparse.csr_array(X), sparse.csr_array(Y)) == rate(X, Y)
+    assert rate(np.repeat(X, 3, axis=0), np.repeat(Y, 3, axis=0)) == 0.03
+    assert rate(X, Y[:, :5], 100) == 0.1
+    assert rate(X, Y[:, :5], 500) == 0.02
+    assert rate(X, Y[:, :5], 3) == 0.1
+    assert rate(X, Y[:, :5], 100, learning_rate=0.01) == 0.01
+
+
+def test_warm_start_keeps_its_learning_rate():
+    X, Y = data(GradientBoostingClassifier)
+    options = {"early_stopping": False, "random_state": 0}
+    model = GradientBoostingClassifier(125, warm_start=True, **options).fit(X, Y)
+    assert model.learning_rate_ == 0.08
+    model.set_params(n_estimators=150).fit(X, Y)
+    whole = GradientBoostingClassifier(150, learning_rate=0.08, **options).fit(X, Y)
+    np.testing.assert_array_equal(model._model.dump(), whole._model.dump())
+
+
 def test_warm_start_refuses():
     X, Y = data(GradientBoostingRegressor)
     model = make(GradientBoostingRegressor, 5, warm_start=True).fit(X, Y)

@@ -158,7 +158,7 @@ def test_what_a_file_cannot_hold_is_set_again_before_more_is_grown(data, tmp_pat
 
     def boosted(rounds):
         return pyrpo.GradientBoostingRegressor(
-            loss=loss, n_estimators=rounds, warm_start=True, random_state=0
+            loss=loss, n_estimators=rounds, learning_rate=0.03, warm_start=True, random_state=0
         )
 
     boosted(3).fit(X, Y).save(tmp_path / "a.rpo")
