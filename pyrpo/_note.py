@@ -21,8 +21,8 @@ from pyrpo._native import Model
 from pyrpo._native_files import can_store
 
 KEPT = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "threshold_",
-        "_indicator", "_y_ndim", "_single", "_seed", "tuning_", "convergence_", "_link",
-        "n_estimators_", "learning_rate_", "train_score_", "validation_score_", "_lost")  # fmt: skip
+        "_indicator", "_y_ndim", "_single", "_seed", "tuning_", "convergence_", "_link", "_lost",
+        "n_estimators_", "learning_rate_", "train_score_", "validation_score_")  # fmt: skip
 
 RECORDS = (_growth.Tuning, _growth.Convergence)
 
