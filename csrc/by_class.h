@@ -8,7 +8,8 @@
 typedef struct rpo_by_class {
   int32_t *order;        /* by place: the row */
   int32_t *class_end;    /* by class: the place behind its last row */
-  rpo_features features; /* codes of its own, in that order; the rest borrowed */
+  rpo_features features; /* codes of its own, in that order, of many values or where sums do not fit
+                            lanes; the rest borrowed */
   uint8_t *packed;       /* codes of features of few values in half a byte each, row after row */
   int64_t stride;        /* bytes of a row there */
   int all_few;           /* 1: all features are of few values */

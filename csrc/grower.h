@@ -8,8 +8,9 @@
 #define RPO_CUTS \
   16 /* values of a feature whose cuts are all summed at once, when rows have one class */
 
+#define RPO_LIGHT 15 /* most weight of a row there */
+
 #define RPO_WRITE_BEYOND 16 /* rows behind the scratch that may be written */
-#define RPO_LIGHT 15        /* most weight of a row there */
 
 #define RPO_WIDE_ROWS 65536        /* most rows of a node whose sums of many columns go by panels */
 #define RPO_WIDE_ORDERED (1 << 20) /* rows put in order, of all features of a batch */
@@ -82,8 +83,8 @@ struct rpo_grower {
   int32_t *whole_weight; /* by row, when sums are integers */
   int kind;              /* rpo_kind */
   int whole;             /* 1: integer sums */
-  int lean;              /* 1: a node's totals follow from the cut that made it: no sums are kept */
-  int light;             /* 1: whole weights of RPO_LIGHT at most */
+  int lean;  /* 1: a node's totals follow from the cut that made it: the root alone has sums */
+  int light; /* 1: whole weights of RPO_LIGHT at most */
   double total_weight, min_leaf_weight;
   rpo_node *nodes;
   int64_t n_nodes, node_room;

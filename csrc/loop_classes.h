@@ -24,6 +24,10 @@ static inline int has_few_values(const rpo_grower *g, int32_t feature) {
   return rpo_bins(g->f, feature) <= RPO_CUTS;
 }
 
+static inline int has_packed_codes(const rpo_grower *g, int32_t feature) {
+  return g->o.by_class != NULL && has_few_values(g, feature);
+}
+
 #if HAVE_CUT_LANES
 
 enum {

@@ -51,7 +51,7 @@ static void divide_totals(const rpo_frame *frame, const side_sums *right, class_
   sides[1].weight = right->weight;
 }
 
-/* Once the root's totals are known. */
+/* Once the root's totals are known. Best first, children wait: their parents' totals are gone. */
 static int may_be_lean(const rpo_grower *g, const rpo_frame *root) {
   return g->o.by_class && g->o.by_class->all_few && sums_fit_lanes(g, root);
 }
@@ -129,7 +129,7 @@ static rpo_status grow_deep(rpo_grower *g, int level, int32_t id, int64_t depth,
     depth++;
     path = rpo_path(path, 1 - small);
   }
-  frame_clear(g, frame, g->samples + first, known == NULL ? last - first : 0);
+  frame_clear(g, frame, g->samples + first, known == NULL ? last - first : 0); /* of sums, if any */
   return status;
 }
 

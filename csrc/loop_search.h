@@ -77,7 +77,9 @@ static void gather_dense(const rpo_grower *g, const int32_t *rows, row_list *l) 
 
 static inline int32_t code_of_row(const rpo_grower *g, int32_t row, int32_t feature) {
   const rpo_by_class *const sorted = g->o.by_class;
-  if (g->lean) return rpo_packed_code(sorted->packed + row * sorted->stride, feature);
+  if (has_packed_codes(g, feature)) {
+    return rpo_packed_code(sorted->packed + row * sorted->stride, feature);
+  }
   return rpo_code_at(g->f->row_codes, g->f->width, row * g->f->cols + feature);
 }
 
@@ -462,7 +464,7 @@ static int32_t partition_packed(rpo_grower *g, int32_t start, int32_t end, const
 
 static int32_t partition(rpo_grower *g, int32_t start, int32_t end, const best_split *best) {
   if (g->f->sparse) return partition_sparse(g, start, end, best);
-  if (g->o.by_class && has_few_values(g, best->feature)) {
+  if (has_packed_codes(g, best->feature)) {
     return partition_packed(g, start, end, best);
   }
   return partition_dense(g, start, end, best);

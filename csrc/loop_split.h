@@ -12,7 +12,7 @@ typedef struct best_split {
   int64_t side_rows;    /* sparse: rows in g->best_rows, one whole side */
   int side_left;        /* 1: they go left */
   int missing_left;     /* -1: no missing value in the node */
-  side_sums right;      /* of lean growth: what goes right */
+  side_sums right;      /* what goes right; good only where growth is lean */
 } best_split;
 
 static best_split no_split(void) {

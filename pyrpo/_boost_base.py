@@ -34,7 +34,9 @@ from pyrpo.projection import NAMES, resolve_projection
 _LEAST_GAIN = 0.02  # of loss, in a leaf's step of one output: less is left out of compact models
 
 
-_SMALL_STEP, _QUICK = 0.015, 1e6  # the learning rate, up to so many non-zeros of X and entries of y
+_STEPS, _SIZE = (0.015, 0.03), 1e6  # learning rates; up to which size of X and y the small one
+_LARGEST_STEP = 0.1  # where rounds are few
+_PATH, _PATIENCE = 1.5, 20  # how far to go on without a gain: rate times rounds; rounds at least
 
 
 class BaseBoosting(Fitted):
@@ -93,7 +95,7 @@ class BaseBoosting(Fitted):
         check_shared(self)
         self.learning_rate_ = self._rate(X, data, earlier)
         options = self._options(data, X.shape[1])
-        stopping = self._stopping(data, eval_set)
+        stopping, patience = self._stopping(data, eval_set), self._patience()
         seed = seed_of(self.random_state)
         if not earlier:  # else that of the rounds already run
             self._seed = seed
@@ -105,7 +107,7 @@ class BaseBoosting(Fitted):
         began, budget = perf_counter(), self.max_time
         if budget is not None and refit:
             budget /= 2
-        run = Run(self, make, data, projection, stopping, budget)
+        run = Run(self, make, data, projection, stopping, patience, budget)
         with self._bar(self.n_estimators, "round") as told:
             run.go(earlier, told)
             run.finish()
@@ -113,7 +115,7 @@ class BaseBoosting(Fitted):
                 run.boosts.clear()  # their scores are as large as the next ones'
                 if budget is not None:
                     budget = self.max_time - (perf_counter() - began)
-                whole = Run(self, make, data.hold([]), projection, False, budget)
+                whole = Run(self, make, data.hold([]), projection, False, patience, budget)
                 whole.limits = [min(self.n_estimators, data.scaled_up(r)) for r in run.best]
                 whole.go({}, told)
                 whole.finish()
@@ -125,7 +127,7 @@ class BaseBoosting(Fitted):
         return partial(Boost, options, Features(X, bin_count(self.max_bins), self.n_jobs))
 
     def _options(self, data: BoostData, p: int) -> dict[str, float]:
-        """Check every parameter; the library's options."""
+        """Check what is left to check; the library's options."""
         n = data.rows
         loss = self._loss_name(data)
         alone = self.projection is None or self.strategy == "single_target"
@@ -140,7 +142,8 @@ class BaseBoosting(Fitted):
             "loss": LOSSES.index(loss),
             "leaf": LEAVES.index(leaf),
             "relabel": int(relabel),
-            "learning_rate": self.learning_rate_,
+            # Files from before it was chosen have the parameter alone.
+            "learning_rate": vars(self).get("learning_rate_", self.learning_rate),
             "subsample": number(self.subsample, "subsample", 1e-9, 1.0),
             "l2": number(self.l2, "l2", 0.0),
             "min_samples_split": count(self.min_samples_split, n, "min_samples_split", low=2),
@@ -159,14 +162,18 @@ class BaseBoosting(Fitted):
 
     def _rate(self, X: Any, data: BoostData, earlier: dict[str, Any]) -> float:
         """Small steps do better and take more rounds: fewer where rounds are long, or not many."""
-        if not (isinstance(self.learning_rate, str) and self.learning_rate == "auto"):
-            return number(self.learning_rate, "learning_rate", 1e-6, 1.0)
-        if earlier:
+        if isinstance(self.learning_rate, str) and self.learning_rate != "auto":
+            raise ValueError(
+                f"learning_rate must be 'auto' or a number, got {self.learning_rate!r}"
+            )
+        if not isinstance(self.learning_rate, str):
+            return float(number(self.learning_rate, "learning_rate", 1e-6, 1.0))
+        if "learning_rate_" in earlier:
             return earlier["learning_rate_"]
-        told = np.count_nonzero(X.data if sparse.issparse(X) else X)
-        entries = told + data.rows * data.outputs
-        long = min(max((entries / _QUICK) ** 0.5, 1.0), 2.0)
-        return max(_SMALL_STEP * long, min(10.0 / self.n_estimators, 0.1))
+        size = np.count_nonzero(X.data if sparse.issparse(X) else X) + data.rows * data.outputs
+        small, large = _STEPS
+        step = large if self.max_time is not None else small * max((size / _SIZE) ** 0.5, 1.0)
+        return max(min(step, large), min(10.0 / self.n_estimators, _LARGEST_STEP))
 
     def _leaf_numbers(self, loss: str, data: BoostData) -> dict[str, float]:
         """How leaves are kept: scores of labels bear 16 bits, and few of them move in a leaf."""
@@ -221,7 +228,6 @@ class BaseBoosting(Fitted):
             raise ValueError(
                 f"early_stopping must be a bool or 'auto', got {self.early_stopping!r}"
             )
-        number(self.n_iter_no_change, "n_iter_no_change", 1, whole=True)
         share = number(self.validation_fraction, "validation_fraction", 0.0, 1.0)
         if not 0.0 < share < 1.0:
             raise ValueError(f"validation_fraction must be in (0, 1), got {share}")
@@ -236,6 +242,14 @@ class BaseBoosting(Fitted):
         if self.early_stopping is True and few < 2:
             raise ValueError(f"early_stopping needs rows to hold out, but there is {few} sample")
         return bool(self.early_stopping) and few > 1
+
+    def _patience(self) -> int:
+        given = self.n_iter_no_change
+        if isinstance(given, str) and given == "auto":
+            return max(_PATIENCE, round(_PATH / self.learning_rate_))
+        if isinstance(given, str):
+            raise ValueError(f"n_iter_no_change must be 'auto' or an int, got {given!r}")
+        return number(given, "n_iter_no_change", 1, whole=True)
 
     def _ranks(self) -> bool:
         return bool(self._indicator) and self.strategy == "joint"

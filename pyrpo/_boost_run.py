@@ -21,8 +21,9 @@ LOOK = 10  # rounds between two looks at a metric
 class Run:
     """One fit: rounds until something ends them, and what is known of each."""
 
-    def __init__(self, estimator, make, data, projection, stopping, max_time) -> None:
+    def __init__(self, estimator, make, data, projection, stopping, patience, max_time) -> None:
         self.e, self.stopping, self.max_time = estimator, stopping, max_time
+        self.patience = patience
         self.single = estimator.strategy == "single_target" and data.outputs > 1
         self.custom = callable(estimator.loss)
         self.parts = [data.column(j) for j in range(data.outputs)] if self.single else [data]
@@ -112,7 +113,7 @@ class Run:
             self.best[j] = self.seen = boost.rounds
 
     def _has_stalled(self, j: int) -> bool:
-        """Note the best round; true once `n_iter_no_change` rounds have passed since."""
+        """Note the best round; true once `patience` rounds have passed since."""
         boost, e = self.boosts[j], self.e
         if self._by_loss:
             losses = boost.losses()[1]
@@ -129,7 +130,7 @@ class Run:
         best = np.maximum.accumulate(
             np.concatenate([[0], np.where(better, np.arange(1, len(losses)), 0)])
         )
-        late = np.flatnonzero(at - at[best] >= e.n_iter_no_change)
+        late = np.flatnonzero(at - at[best] >= self.patience)
         last = late[0] if len(late) else -1
         self.best[j], self.seen = max(int(at[best[last]]), 1), int(at[last])
         return len(late) > 0

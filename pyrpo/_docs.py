@@ -130,9 +130,10 @@ BOOSTING: dict[str, tuple[str, str]] = {
     ),
     "learning_rate": (
         '"auto" or float',
-        'Factor of every step, in (0, 1]. "auto": 0.015; where rounds take long, more, up to 0.03\n'
-        "from four million non-zeros of X and entries of y together on; and what so few rounds\n"
-        "as `n_estimators` need: 10 over it, 0.1 at most. A warm start keeps the rate it had.",
+        'Factor of every step, up to 1. "auto": 0.015; where rounds take long, more, up to 0.03\n'
+        "once the non-zeros of X and rows times outputs (or classes) are four million, or with\n"
+        "`max_time`; and never less than 10 / `n_estimators`, of which 0.1 at most, so that few\n"
+        "rounds suffice. A warm start keeps the rate it had.",
     ),
     "projection": (
         "str, object, array of shape (m, n_outputs) or None",
@@ -182,7 +183,10 @@ BOOSTING: dict[str, tuple[str, str]] = {
     ),
     "early_stopping": ('bool or "auto"', '"auto", True: stop when the rows held out gain no more.'),
     "validation_fraction": ("float", "Share of the rows held out for early stopping."),
-    "n_iter_no_change": ("int", "Rounds without a gain after which to stop."),
+    "n_iter_no_change": (
+        '"auto" or int',
+        'Rounds without a gain after which to stop; "auto": 1.5 / learning rate, 20 at least.',
+    ),
     "refit": (
         "bool",
         "After early stopping on rows held out, boost again on all rows, with as many more rounds\n"
@@ -219,7 +223,7 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
     "oob_prediction_": ("ndarray of the shape of y", ""),
     "oob_decision_function_": ("ndarray of shape (n_samples, n_classes or n_labels)", ""),
     "n_estimators_": ("int", "Rounds of the model."),
-    "learning_rate_": ("float", "Factor of every step."),
+    "learning_rate_": ("float", "Factor of every step of the last fit."),
     "train_score_": (
         "ndarray of shape (n_rounds,)",
         "Mean loss of the round's sample before each round; of large ones, of one row in 16.",

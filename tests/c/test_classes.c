@@ -1,8 +1,10 @@
 /* One class a row and features of few values, whose cuts are summed side by side (loop_classes.h):
- * the same trees as the general loops find, which take over where a row weighs more than 15. */
+ * the same trees as the general loops find, which take over where a row weighs more than 15, and from the
+ * start where weights are not whole. */
 #define _POSIX_C_SOURCE 200112L
 #include <stdlib.h>
 
+#include "forest.h"
 #include "problem.h"
 
 typedef struct shape {
@@ -68,6 +70,11 @@ static void trees_are_those_of_the_general_loops(void) {
       {900, 24, 12, 6, 1, 8, 3, 4, 0.5},    /* features of many values among them */
       {700, 24, 300, 5, 1, 16, 5, 15, 0.2}, /* hardly two rows a class */
       {400, 3, 9, 1, 1, 2, 0, 1, 0.3},
+      {300, 1, 5, 1, 1, 9, 0, 2, 0.3},
+      {14, 5, 3, 3, 1, 4, 0, 2, 0.5},     /* fewer rows than are divided at once */
+      {400, 127, 20, 9, 1, 7, 0, 2, 0.5}, /* half a byte left over */
+      {400, 129, 20, 9, 1, 7, 0, 2, 0.5},
+      {5000, 20, 9, 5, 4, 16, 0, 1, 0.7}, /* large classes whose rows are counted, too */
   };
   static const int sizes = (int)(sizeof shapes / sizeof *shapes);
   dice d = {77};
@@ -81,13 +88,28 @@ static void trees_are_those_of_the_general_loops(void) {
       rpo_forest *const light = problem_forest(&p, 1);
       scale(&p, 16.0);
       rpo_forest *const heavy = problem_forest(&p, 1);
+      scale(&p, 1.0 / 512.0); /* parts of 1: rows are not even laid class after class */
+      rpo_forest *const plain = problem_forest(&p, 1);
       CHECK(rpo_forest_tree_nodes(light, 0) > 3);
       compare(light, heavy, 0, 16.0);
+      compare(light, plain, 0, 1.0 / 32.0);
       rpo_forest_free(light);
       rpo_forest_free(heavy);
+      rpo_forest_free(plain);
       problem_free(&p);
     }
   }
+}
+
+/* Whether the heaviest row of a tree's sample is among the light ones. */
+static int is_light(const problem *p, int64_t tree) {
+  double sums[400] = {0.0}, drawn[400], sum = 0.0;
+  int64_t const n = p->x.rows;
+  int light = 1;
+  for (int64_t i = 0; i < n; i++) sums[i] = sum += p->weight[i];
+  rpo_bootstrap(0, (uint64_t)tree, n, sums, n, drawn);
+  for (int64_t i = 0; i < n; i++) light &= drawn[i] <= 15.0;
+  return light;
 }
 
 /* Of trees that one thread grows in turn some have a row that weighs too much, by the sample: nothing of
@@ -95,10 +117,14 @@ static void trees_are_those_of_the_general_loops(void) {
 static void kinds_of_growth_take_turns(void) {
   static const shape some = {400, 24, 12, 6, 1, 8, 0, 2, 0.5};
   dice d = {5};
+  int64_t light = 0;
   problem p = make(&d, &some);
-  p.weight[7] = 8.0;
+  p.weight[7] = 24.0;
+  problem_set(&p, RPO_OPT_SEED, 0);
   problem_set(&p, RPO_OPT_N_TREES, 12);
   problem_set(&p, RPO_OPT_BOOTSTRAP, 1);
+  for (int64_t t = 0; t < 12; t++) light += is_light(&p, t);
+  CHECK(light > 2 && light < 10);
   rpo_forest *const one = problem_forest(&p, 1), *const several = problem_forest(&p, 5);
   for (int64_t t = 0; t < 12; t++) compare(one, several, t, 1.0);
   rpo_forest_free(one);

@@ -368,7 +368,7 @@ def test_learning_rate_goes_by_the_size_of_the_problem():
     X[::2] = 0.0
 
     def rate(X, Y, n_estimators=12_000, **options):
-        options = {"max_time": 1e-9, "early_stopping": False, "random_state": 0} | options
+        options = {"n_iter_no_change": 1, "random_state": 0, "max_depth": 1} | options
         model = GradientBoostingClassifier(n_estimators, **options)
         return model.fit(X, Y).learning_rate_
 
@@ -380,6 +380,32 @@ def test_learning_rate_goes_by_the_size_of_the_problem():
     assert rate(X, Y[:, :5], 500) == 0.02
     assert rate(X, Y[:, :5], 3) == 0.1
     assert rate(X, Y[:, :5], 100, learning_rate=0.01) == 0.01
+    assert rate(X, Y[:, :5], max_time=0.01) == 0.03
+
+
+def test_learning_rate_of_sparse_x_goes_by_non_zeros():
+    rng = np.random.default_rng(0)
+    X, Y = np.ones((2000, 600)), rng.random((2000, 3))
+    stored = sparse.csr_array(X)
+    stored.data[rng.random(stored.nnz) < 0.9] = 0.0
+    options = {"max_time": None, "n_estimators": 1000, "early_stopping": True}
+    rates = [
+        GradientBoostingRegressor(**options | {"n_iter_no_change": 1}).fit(A, Y).learning_rate_
+        for A in (X, stored, stored.toarray())
+    ]
+    assert rates == [0.015 * (1.206e6 / 1e6) ** 0.5, 0.015, 0.015]
+
+
+@pytest.mark.parametrize(
+    ("options", "patience"),
+    [({}, 100), ({"learning_rate": 0.03}, 50), ({"learning_rate": 0.5}, 20)],
+)
+def test_patience_goes_by_the_learning_rate(options, patience):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)  # nothing to learn
+    model = GradientBoostingRegressor(random_state=0, refit=False, **options).fit(X, y)
+    assert len(model.validation_score_) - 1 == model.n_estimators_ + patience
+    assert model.validation_score_.argmin() == model.n_estimators_
 
 
 def test_warm_start_keeps_its_learning_rate():
@@ -575,7 +601,9 @@ BAD = [
     ({"learning_rate": 0.0}, "learning_rate"),
     ({"learning_rate": 1.5}, "learning_rate"),
     ({"learning_rate": np.nan}, "learning_rate"),
-    ({"learning_rate": "fast"}, "learning_rate"),
+    ({"learning_rate": "fast"}, "learning_rate must be 'auto' or a number, got 'fast'"),
+    ({"learning_rate": None}, "learning_rate"),
+    ({"n_iter_no_change": "never"}, "n_iter_no_change must be 'auto' or an int, got 'never'"),
     ({"projection": "no such"}, "projection"),
     ({"projection": "pca"}, "projection"),
     ({"projection": np.ones((2, 3))}, "projection"),

@@ -19,7 +19,7 @@ def problem(seed, n, d=3):
 options = st.fixed_dictionaries(
     {
         "n_estimators": st.integers(1, 25),
-        "learning_rate": st.sampled_from([0.1, 1.0]),
+        "learning_rate": st.sampled_from([0.1, 1.0, "auto"]),
         "subsample": st.sampled_from([0.4, 1.0]),
         "l2": st.sampled_from([0.0, 2.0]),
         "leaf": st.sampled_from(["newton", "mean"]),
@@ -132,3 +132,14 @@ def test_refused_by_name():
     factors = fitted(relabel=False).weights(T, X)
     with pytest.raises(ValueError, match=r"Y must have shape \(40, 3\), got \(40, 2\)"):
         factors.apply(Y[:, :2])
+
+
+def test_models_from_before_learning_rates_were_chosen():
+    """Their files have a number as the parameter, and no attribute."""
+    X, Y, T = problem(0, 60)
+    model = GradientBoostingRegressor(20, learning_rate=0.2, random_state=0).fit(X, Y)
+    known = model.weights(T, X)
+    del model.learning_rate_
+    np.testing.assert_array_equal(model.weights(T, X), known)
+    model.set_params(warm_start=True, learning_rate="auto", n_estimators=30, early_stopping=False)
+    assert model.fit(X, Y).learning_rate_ == 0.1
