@@ -59,7 +59,7 @@ DIFFERENCES = """- *Refit.* On the artificial problems with correlated outputs (
   in the paper and 0.93 here; st-gbrt on friedman1-group, which learns the same function from
   outputs of the same noise, explains 0.91 of 0.960 in the paper and 0.93 here. The paper's chain is
   harder than its equations (29) and (30) say; why is not known.
-- *Search.* Few settings were tried, and the artificial problems had fewer rounds than the paper's:
+- *Search.* Of the artificial problems few settings were tried, with fewer rounds than the paper's:
   see *What was run*. On friedman1-ind methods that share trees go on to gain where the limit stops
   them, and the one setting in six that suits decides: deviations there are larger than the paper's.
   On edm, 77 training rows, choices by 15 validation rows are little more than chance, in the
