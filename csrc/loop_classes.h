@@ -228,7 +228,8 @@ ALWAYS_INLINE float most_of(const float *score, int lanes_used) {
   return found;
 }
 
-#if !LOOKS_UP
+#if !LOOKS_UP /* there by lanes: loop_looks.h */
+/* Which cuts of a feature are above the limit is asked only where one is: of a few in a node. */
 static void find_above(const float *score, int n, float limit, promise *out) {
   out->differ = 0;
   for (int c = 0; c < n; c++, score += RPO_CUTS) {

@@ -130,7 +130,7 @@ VBMI static void walk_looking_up(int n, const int32_t *feature, class_walk *a, c
   }
 }
 
-/* As without AVX-512. */
+/* As in loop_classes.h, where nothing compares sixteen scores at once. */
 static void find_above(const float *score, int n, float limit, promise *out) {
   out->differ = 0;
   for (int c = 0; c < n; c++) {

@@ -127,7 +127,7 @@ class BaseBoosting(Fitted):
         return partial(Boost, options, Features(X, bin_count(self.max_bins), self.n_jobs))
 
     def _options(self, data: BoostData, p: int) -> dict[str, float]:
-        """Check what is left to check; the library's options."""
+        """Check the other parameters; the library's options."""
         n = data.rows
         loss = self._loss_name(data)
         alone = self.projection is None or self.strategy == "single_target"

@@ -388,11 +388,8 @@ def test_learning_rate_of_sparse_x_goes_by_non_zeros():
     X, Y = np.ones((2000, 600)), rng.random((2000, 3))
     stored = sparse.csr_array(X)
     stored.data[rng.random(stored.nnz) < 0.9] = 0.0
-    options = {"max_time": None, "n_estimators": 1000, "early_stopping": True}
-    rates = [
-        GradientBoostingRegressor(**options | {"n_iter_no_change": 1}).fit(A, Y).learning_rate_
-        for A in (X, stored, stored.toarray())
-    ]
+    model = GradientBoostingRegressor(1000, n_iter_no_change=1, random_state=0)
+    rates = [model.fit(A, Y).learning_rate_ for A in (X, stored, stored.toarray())]
     assert rates == [0.015 * (1.206e6 / 1e6) ** 0.5, 0.015, 0.015]
 
 
