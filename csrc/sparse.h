@@ -22,9 +22,10 @@ typedef struct rpo_product {
   int64_t ahead; /* entries by which rows of b or out are fetched before their turn; 0: not */
 } rpo_product;
 
-/* An entry of a block of rows: see tiles.c. */
+/* An entry in the order of tiles.c: where the line of its row begins in its block, and that of its
+ * column in the panel, in numbers. */
 typedef struct rpo_entry_double {
-  int32_t row, column; /* of the block, of the matrix */
+  int32_t row, column;
   double value;
 } rpo_entry_double;
 typedef struct rpo_entry_float {
@@ -32,5 +33,5 @@ typedef struct rpo_entry_float {
   float value;
 } rpo_entry_float;
 
-enum { RPO_TILE_AHEAD = 64 }; /* entries that are readable behind the last */
+enum { RPO_TILE_AHEAD = 128 }; /* entries that are readable behind the last */
 #endif

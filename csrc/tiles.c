@@ -1,8 +1,8 @@
 /* Products of a CSR matrix and a dense one where the dense side is larger than the caches. Its columns
- * go by panels of a cache line, and the entries of a block of rows in the order of tiles of columns:
- * the block's lines of A B then stay in a core's own cache, and those of the dense side come tile
- * after tile. Entries are put in order once for all panels, of as many blocks at a time as take no
- * more room than the dense side. */
+ * go by panels of a cache line, one panel for all threads, and the entries of a block of rows in the
+ * order of tiles of columns. Blocks gather: the block's lines of A B and a tile's of B are near. Ranges of
+ * columns scatter: their lines of A'B are. Entries are put in order once for all panels, of as many
+ * blocks at a time as take no more room than the dense side. */
 #include "tiles.h"
 
 #include <string.h>
@@ -15,9 +15,12 @@
 enum {
   LINE_BYTES = 64,
   FAR_BYTES = 1 << 23,  /* a dense side of this size stays in the cache that cores share */
-  BLOCK_ROWS = 1 << 13, /* whose lines stay in a core's own cache, with room to spare */
-  TILE_BITS = 10,       /* of the columns of a tile */
+  BLOCK_ROWS = 1 << 13, /* at most: their lines stay in a core's own cache */
+  TILE_BITS = 8,        /* of the columns of a tile, whose lines stay in a core's first cache */
+  RANGES = 4,           /* of columns, for each thread */
   FEWEST_LINES = 4,     /* that putting entries in order pays for */
+  COPY_ROWS = 1 << 12,  /* of a panel, copied by one thread */
+  ROWS_AHEAD = 16,      /* of a dense side, whose lines are on their way */
   STEP = 1 << 14        /* entries between two looks at the clock */
 };
 
@@ -30,8 +33,12 @@ typedef struct tiles {
   int64_t entry_size;
   int64_t *next; /* by thread and tile */
   int64_t tiles;
-  char *own; /* by thread: panel of B, panel of the result, lines of a block */
-  int64_t own_lines;
+  int64_t *start; /* by block and range: its first entry, and behind all the one after the last */
+  int64_t block_rows, ranges, range_tiles;
+  int64_t at;    /* byte of a dense row where the panel begins */
+  int64_t bytes; /* of it */
+  char *rows;    /* lines: the panel of a matrix with A's rows, and one with its columns */
+  char *columns;
 } tiles;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -44,44 +51,67 @@ static int64_t lines_of(const rpo_product *p, int64_t width) {
   return ceil_div(width * size_of(p), LINE_BYTES);
 }
 
-static int rows_ascend(const rpo_matrix *a) {
-  for (int64_t i = 0; i < a->rows; i++) {
-    int64_t const end = rpo_ptr_at(a, i + 1);
-    for (int64_t e = rpo_ptr_at(a, i) + 1; e < end; e++) {
-      if (rpo_index_at(a->indices, a->index, e) < rpo_index_at(a->indices, a->index, e - 1)) {
-        return 0;
-      }
-    }
-  }
-  return 1;
-}
-
-int rpo_tiles_pay(const rpo_product *p, int64_t width, const rpo_control *control) {
+/* Whether tiles may go, and gain: what an entry needs must be near more often than not. */
+static int worthwhile(const rpo_product *p, int64_t width) {
   const rpo_matrix *const a = p->a;
   int64_t const lines = lines_of(p, width), stored = rpo_ptr_at(a, a->rows);
-  if (a->cols > INT32_MAX || a->cols * lines <= FAR_BYTES / LINE_BYTES) return 0;
-  if (lines < FEWEST_LINES || lines < 2 * rpo_threads(control, lines) - 1) return 0;
+  if (a->cols > INT32_MAX / (LINE_BYTES / 4) || lines < FEWEST_LINES) return 0;
+  if (a->cols * lines <= FAR_BYTES / LINE_BYTES || stored < 4 * a->cols) return 0;
   /* A line of the dense side is needed more than once for a block, or not worth the order. */
-  if ((double)stored * BLOCK_ROWS < (double)a->cols * (double)a->rows) return 0;
-  return stored >= 4 * a->cols && rows_ascend(a);
+  return (double)stored * BLOCK_ROWS >= (double)a->cols * (double)a->rows;
+}
+
+typedef struct ascent {
+  const rpo_matrix *a;
+  int64_t rows; /* of a task */
+  int64_t falls;
+} ascent;
+
+static rpo_status count_falls(void *context, int64_t task, int thread, rpo_job *job,
+                              rpo_error *err) {
+  ascent *const c = context;
+  const rpo_matrix *const a = c->a;
+  int64_t const last = smaller((task + 1) * c->rows, a->rows);
+  int64_t falls = 0;
+  RPO_TRY(rpo_keep_on(job, thread, err));
+  for (int64_t i = task * c->rows; i < last; i++) {
+    int64_t const end = rpo_ptr_at(a, i + 1);
+    for (int64_t e = rpo_ptr_at(a, i) + 1; e < end; e++) {
+      falls += rpo_index_at(a->indices, a->index, e) < rpo_index_at(a->indices, a->index, e - 1);
+    }
+  }
+  if (falls > 0) (void)rpo_add(&c->falls, falls);
+  return RPO_OK;
+}
+
+rpo_status rpo_tiles_pay(const rpo_product *p, int64_t width, const rpo_control *control, int *pay,
+                         rpo_error *err) {
+  const rpo_matrix *const a = p->a;
+  *pay = worthwhile(p, width);
+  if (!*pay) return RPO_OK;
+  ascent c = {a, 1 + STEP * a->rows / rpo_ptr_at(a, a->rows), 0};
+  RPO_TRY(rpo_run(control, ceil_div(a->rows, c.rows), count_falls, &c, err));
+  *pay = c.falls == 0;
+  return RPO_OK;
 }
 
 /* ---- Entries in the order of tiles ---- */
 
-#define DEFINE_PLACE(name, real)                                                             \
-  static void name(const tiles *t, int64_t first, int64_t from, int64_t to, int64_t *next) { \
-    const rpo_matrix *const a = t->p->a;                                                     \
-    rpo_entry_##real *const entry = (void *)t->entry;                                        \
-    const real *const value = a->data;                                                       \
-    for (int64_t i = from; i < to; i++) {                                                    \
-      int64_t const end = rpo_ptr_at(a, i + 1);                                              \
-      for (int64_t e = rpo_ptr_at(a, i); e < end; e++) {                                     \
-        int32_t const column = (int32_t)rpo_index_at(a->indices, a->index, e);               \
-        rpo_entry_##real const placed = {(int32_t)(i - first), column,                       \
-                                         value ? value[e] : (real)1};                        \
-        entry[next[column >> TILE_BITS]++] = placed;                                         \
-      }                                                                                      \
-    }                                                                                        \
+#define DEFINE_PLACE(name, real)                                                                   \
+  static void name(const tiles *t, int64_t first, int64_t from, int64_t to, int64_t *next) {       \
+    const rpo_matrix *const a = t->p->a;                                                           \
+    rpo_entry_##real *const entry = (void *)t->entry;                                              \
+    const real *const value = a->data;                                                             \
+    int64_t const numbers = t->numbers;                                                            \
+    for (int64_t i = from; i < to; i++) {                                                          \
+      int64_t const end = rpo_ptr_at(a, i + 1);                                                    \
+      for (int64_t e = rpo_ptr_at(a, i); e < end; e++) {                                           \
+        int64_t const column = rpo_index_at(a->indices, a->index, e);                              \
+        rpo_entry_##real const placed = {(int32_t)((i - first) * numbers),                         \
+                                         (int32_t)(column * numbers), value ? value[e] : (real)1}; \
+        entry[next[column >> TILE_BITS]++] = placed;                                               \
+      }                                                                                            \
+    }                                                                                              \
   }
 DEFINE_PLACE(place_double, double)
 DEFINE_PLACE(place_float, float)
@@ -102,20 +132,24 @@ static void add_up(int64_t *next, int64_t n, int64_t start) {
   }
 }
 
-static rpo_status order_block(void *context, int64_t task, int thread, rpo_job *job,
+static int64_t blocks_of(const tiles *t) { return ceil_div(t->to - t->from, t->block_rows); }
+
+static rpo_status order_block(void *context, int64_t block, int thread, rpo_job *job,
                               rpo_error *err) {
   const tiles *const t = context;
   const rpo_matrix *const a = t->p->a;
-  int64_t const first = t->from + task * BLOCK_ROWS, last = smaller(first + BLOCK_ROWS, t->to);
-  int64_t const start = rpo_ptr_at(a, first), stored = rpo_ptr_at(a, last) - start;
+  int64_t const first = t->from + block * t->block_rows;
+  int64_t const last = smaller(first + t->block_rows, t->to);
+  int64_t const begin = rpo_ptr_at(a, first), stored = rpo_ptr_at(a, last) - begin;
   int64_t const step = 1 + STEP * (last - first) / (stored + 1);
-  int64_t *const next = t->next + thread * t->tiles;
+  int64_t *const next = t->next + thread * t->tiles, *const start = t->start + block * t->ranges;
   memset(next, 0, (size_t)t->tiles * sizeof *next);
   for (int64_t i = first; i < last; i += step) {
     RPO_TRY(rpo_keep_on(job, thread, err));
     count_tiles(a, i, smaller(i + step, last), next);
   }
-  add_up(next, t->tiles, start - rpo_ptr_at(a, t->from));
+  add_up(next, t->tiles, begin - rpo_ptr_at(a, t->from));
+  for (int64_t r = 0; r < t->ranges; r++) start[r] = next[r * t->range_tiles];
   for (int64_t i = first; i < last; i += step) {
     RPO_TRY(rpo_keep_on(job, thread, err));
     (t->p->dtype == RPO_F32 ? place_float : place_double)(t, first, i, smaller(i + step, last),
@@ -126,17 +160,31 @@ static rpo_status order_block(void *context, int64_t task, int thread, rpo_job *
 
 /* ---- Panels ---- */
 
-/* A panel of columns of a dense matrix, or a part of its rows, to or from lines of its own. */
-static void load(char *line, const char *from, int64_t stride, int64_t bytes, int64_t rows) {
-  for (int64_t i = 0; i < rows; i++, line += LINE_BYTES, from += stride) {
-    memcpy(line, from, (size_t)bytes);
-    memset(line + bytes, 0, (size_t)(LINE_BYTES - bytes));
+/* A part of the rows of a dense matrix's panel, to or from lines of its own. */
+static void load(const tiles *t, char *line, const void *matrix, int64_t stride, int64_t first,
+                 int64_t rows) {
+  const char *from = (const char *)matrix + first * stride * t->size + t->at;
+  for (int64_t i = 0; i < rows; i++, line += LINE_BYTES, from += stride * t->size) {
+    RPO_PREFETCH(from + smaller(ROWS_AHEAD, rows - 1 - i) * stride * t->size);
+    if (t->bytes == LINE_BYTES) {
+      memcpy(line, from, LINE_BYTES);
+    } else {
+      memcpy(line, from, (size_t)t->bytes);
+      memset(line + t->bytes, 0, (size_t)(LINE_BYTES - t->bytes));
+    }
   }
 }
 
-static void store(char *to, int64_t stride, const char *line, int64_t bytes, int64_t rows) {
+static void store(const tiles *t, const char *line, int64_t first, int64_t rows) {
+  int64_t const stride = t->p->out_stride * t->size;
+  char *to = (char *)t->p->out + first * stride + t->at;
   for (int64_t i = 0; i < rows; i++, line += LINE_BYTES, to += stride) {
-    memcpy(to, line, (size_t)bytes);
+    RPO_PREFETCH(to + smaller(ROWS_AHEAD, rows - 1 - i) * stride);
+    if (t->bytes == LINE_BYTES) {
+      memcpy(to, line, LINE_BYTES);
+    } else {
+      memcpy(to, line, (size_t)t->bytes);
+    }
   }
 }
 
@@ -153,95 +201,131 @@ static void weigh(const tiles *t, char *line, int64_t first, int64_t rows) {
   }
 }
 
-/* All entries of a block: the panel's lines times values to the block's, or `back`. */
-static rpo_status walk(const tiles *t, int back, int64_t first, int64_t last, char *block,
-                       char *panel, int thread, rpo_job *job, rpo_error *err) {
-  const rpo_matrix *const a = t->p->a;
-  int64_t const start = rpo_ptr_at(a, t->from), end = rpo_ptr_at(a, last) - start;
-  for (int64_t e = rpo_ptr_at(a, first) - start; e < end; e += STEP) {
+static char *lines_of_block(const tiles *t, int64_t block) {
+  return t->rows + block * t->block_rows * LINE_BYTES;
+}
+
+/* Entries of a block in ranges from .. to - 1: lines of columns times values are added to the block's,
+ * or, `back`, the other way round. */
+static rpo_status walk(const tiles *t, int back, int64_t block, int64_t from, int64_t to,
+                       int thread, rpo_job *job, rpo_error *err) {
+  const int64_t *const start = t->start + block * t->ranges;
+  for (int64_t e = start[from]; e < start[to]; e += STEP) {
     RPO_TRY(rpo_keep_on(job, thread, err));
-    t->kernels->tile(t->p->dtype, back, t->entry + e * t->entry_size, smaller(STEP, end - e), block,
-                     panel);
+    t->kernels->tile(t->p->dtype, back, t->entry + e * t->entry_size, smaller(STEP, start[to] - e),
+                     lines_of_block(t, block), t->columns);
   }
   return RPO_OK;
 }
 
-static rpo_status panel_task(void *context, int64_t task, int thread, rpo_job *job,
+/* The panel of B, as many rows as A has columns. */
+static rpo_status load_columns(void *context, int64_t task, int thread, rpo_job *job,
+                               rpo_error *err) {
+  const tiles *const t = context;
+  int64_t const first = task * COPY_ROWS, rows = smaller(COPY_ROWS, t->p->a->cols - first);
+  RPO_TRY(rpo_keep_on(job, thread, err));
+  load(t, t->columns + first * LINE_BYTES, t->p->b, t->p->b_stride, first, rows);
+  return RPO_OK;
+}
+
+/* A block's lines: of diag(w) A B, into the result if that is asked for, or of diag(w) B. */
+static rpo_status fill_block(void *context, int64_t block, int thread, rpo_job *job,
                              rpo_error *err) {
   const tiles *const t = context;
   const rpo_product *const p = t->p;
-  int64_t const inner = p->a->cols, at = task * LINE_BYTES;
-  int64_t const bytes = smaller(LINE_BYTES, t->width * t->size - at);
-  int64_t const b_stride = p->b_stride * t->size, out_stride = p->out_stride * t->size;
-  const char *const b = (const char *)p->b + at;
-  char *const out = (char *)p->out + at;
-  char *const block = t->own + thread * t->own_lines * LINE_BYTES;
-  char *const sums = block + BLOCK_ROWS * LINE_BYTES; /* of columns of A */
-  char *const panel = p->kind == RPO_GRAM ? sums + inner * LINE_BYTES : sums;
-  if (p->kind != RPO_TRANSPOSED) load(panel, b, b_stride, bytes, inner);
-  if (p->kind != RPO_TIMES) {
-    if (t->from > 0) {
-      load(sums, out, out_stride, bytes, inner);
-    } else {
-      memset(sums, 0, (size_t)(inner * LINE_BYTES));
-    }
+  int64_t const first = t->from + block * t->block_rows;
+  int64_t const rows = smaller(t->block_rows, t->to - first);
+  char *const lines = lines_of_block(t, block);
+  if (p->kind == RPO_TRANSPOSED) {
+    load(t, lines, p->b, p->b_stride, first, rows);
+  } else {
+    memset(lines, 0, (size_t)(rows * LINE_BYTES));
+    RPO_TRY(walk(t, 0, block, 0, t->ranges, thread, job, err));
   }
-  for (int64_t first = t->from; first < t->to; first += BLOCK_ROWS) {
-    int64_t const last = smaller(first + BLOCK_ROWS, t->to), rows = last - first;
-    if (p->kind == RPO_TRANSPOSED) {
-      load(block, b + first * b_stride, b_stride, bytes, rows);
-    } else {
-      memset(block, 0, (size_t)(rows * LINE_BYTES));
-      RPO_TRY(walk(t, 0, first, last, block, panel, thread, job, err));
-    }
-    weigh(t, block, first, rows);
-    if (p->kind == RPO_TIMES) {
-      store(out + first * out_stride, out_stride, block, bytes, rows);
-    } else {
-      RPO_TRY(walk(t, 1, first, last, block, sums, thread, job, err));
-    }
+  weigh(t, lines, first, rows);
+  if (p->kind == RPO_TIMES) store(t, lines, first, rows);
+  return RPO_OK;
+}
+
+/* A range of A's columns: their lines of the result, to which all blocks add. */
+static rpo_status sum_range(void *context, int64_t range, int thread, rpo_job *job,
+                            rpo_error *err) {
+  const tiles *const t = context;
+  int64_t const first = range * t->range_tiles << TILE_BITS;
+  int64_t const columns = smaller(t->range_tiles << TILE_BITS, t->p->a->cols - first);
+  char *const sums = t->columns + first * LINE_BYTES;
+  if (t->from > 0) {
+    load(t, sums, t->p->out, t->p->out_stride, first, columns);
+  } else {
+    memset(sums, 0, (size_t)(columns * LINE_BYTES));
   }
-  if (p->kind != RPO_TIMES) store(out, out_stride, sums, bytes, inner);
+  for (int64_t block = 0; block < blocks_of(t); block++) {
+    RPO_TRY(walk(t, 1, block, range, range + 1, thread, job, err));
+  }
+  store(t, sums, first, columns);
   return RPO_OK;
 }
 
 /* ---- All of it ---- */
 
 /* The row after those whose entries fit `most`: whole blocks, one at least. */
-static int64_t rows_within(const rpo_matrix *a, int64_t from, int64_t most) {
-  int64_t to = smaller(from + BLOCK_ROWS, a->rows);
+static int64_t rows_within(const tiles *t, int64_t from, int64_t most) {
+  const rpo_matrix *const a = t->p->a;
+  int64_t to = smaller(from + t->block_rows, a->rows);
   while (to < a->rows) {
-    int64_t const next = smaller(to + BLOCK_ROWS, a->rows);
+    int64_t const next = smaller(to + t->block_rows, a->rows);
     if (rpo_ptr_at(a, next) - rpo_ptr_at(a, from) > most) break;
     to = next;
   }
   return to;
 }
 
-static int64_t largest_part(const rpo_matrix *a, int64_t most) {
-  int64_t largest = 0;
+/* Most rows and most entries that are in order at a time. */
+static void largest_part(const tiles *t, int64_t most, int64_t *rows, int64_t *entries) {
+  const rpo_matrix *const a = t->p->a;
+  *rows = *entries = 0;
   for (int64_t from = 0, to; from < a->rows; from = to) {
-    to = rows_within(a, from, most);
+    to = rows_within(t, from, most);
     int64_t const stored = rpo_ptr_at(a, to) - rpo_ptr_at(a, from);
-    if (stored > largest) largest = stored;
+    if (stored > *entries) *entries = stored;
+    if (to - from > *rows) *rows = to - from;
   }
-  return largest;
+}
+
+static rpo_status run_panel(tiles *t, const rpo_control *control, rpo_error *err) {
+  int const kind = t->p->kind;
+  if (kind != RPO_TRANSPOSED) {
+    RPO_TRY(rpo_run(control, ceil_div(t->p->a->cols, COPY_ROWS), load_columns, t, err));
+  }
+  RPO_TRY(rpo_run(control, blocks_of(t), fill_block, t, err));
+  return kind == RPO_TIMES ? RPO_OK : rpo_run(control, t->ranges, sum_range, t, err);
 }
 
 static rpo_status run(tiles *t, int64_t most, const rpo_control *control, rpo_error *err) {
   const rpo_matrix *const a = t->p->a;
+  int64_t const row_bytes = t->width * t->size;
   for (t->from = 0; t->from < a->rows; t->from = t->to) {
-    t->to = rows_within(a, t->from, most);
-    RPO_TRY(rpo_run(control, ceil_div(t->to - t->from, BLOCK_ROWS), order_block, t, err));
-    RPO_TRY(rpo_run(control, lines_of(t->p, t->width), panel_task, t, err));
+    t->to = rows_within(t, t->from, most);
+    RPO_TRY(rpo_run(control, blocks_of(t), order_block, t, err));
+    t->start[blocks_of(t) * t->ranges] = rpo_ptr_at(a, t->to) - rpo_ptr_at(a, t->from);
+    for (t->at = 0; t->at < row_bytes; t->at += LINE_BYTES) {
+      t->bytes = smaller(LINE_BYTES, row_bytes - t->at);
+      RPO_TRY(run_panel(t, control, err));
+    }
   }
   return RPO_OK;
+}
+
+/* The size of parts of n, at most `most`, of which every thread has as many. */
+static int64_t even_part(int64_t n, int64_t most, int64_t threads) {
+  return ceil_div(n, threads * ceil_div(n, threads * most));
 }
 
 rpo_status rpo_tiles_multiply(const rpo_product *p, int64_t width, const rpo_control *control,
                               rpo_error *err) {
   const rpo_matrix *const a = p->a;
-  int64_t const lines = lines_of(p, width), threads = rpo_threads(control, lines);
+  int const threads = rpo_threads(control, INT32_MAX);
+  int64_t rows, entries;
   tiles t;
   memset(&t, 0, sizeof t);
   t.p = p;
@@ -251,22 +335,31 @@ rpo_status rpo_tiles_multiply(const rpo_product *p, int64_t width, const rpo_con
   t.numbers = LINE_BYTES / t.size;
   t.entry_size =
       (int64_t)(p->dtype == RPO_F32 ? sizeof(rpo_entry_float) : sizeof(rpo_entry_double));
-  t.tiles = (a->cols >> TILE_BITS) + 1;
-  t.own_lines = BLOCK_ROWS + (p->kind == RPO_GRAM ? 2 : 1) * a->cols;
-  int64_t const most = a->cols * lines * LINE_BYTES / t.entry_size;
-  int64_t const entries = largest_part(a, most);
+  t.tiles = ceil_div(a->cols, 1 << TILE_BITS);
+  t.range_tiles = ceil_div(t.tiles, RANGES * threads);
+  t.ranges = ceil_div(t.tiles, t.range_tiles);
+  t.block_rows = even_part(a->rows, BLOCK_ROWS, threads);
+  int64_t const most = a->cols * lines_of(p, width) * LINE_BYTES / t.entry_size;
+  largest_part(&t, most, &rows, &entries);
   t.entry = rpo_new(entries + RPO_TILE_AHEAD, t.entry_size);
   t.next = rpo_new(threads * t.tiles, (int64_t)sizeof *t.next);
-  t.own = rpo_new(threads * t.own_lines, LINE_BYTES);
+  t.start = rpo_new(ceil_div(rows, t.block_rows) * t.ranges + 1, (int64_t)sizeof *t.start);
+  t.rows = rpo_new(rows, LINE_BYTES);
+  t.columns = rpo_new(a->cols, LINE_BYTES);
   rpo_status status;
-  if (t.entry == NULL || t.next == NULL || t.own == NULL) {
+  if (t.entry == NULL || t.next == NULL || t.start == NULL || t.rows == NULL || t.columns == NULL) {
     status = rpo_fail_memory(err, "the product");
   } else {
+    rpo_expect_jumps(t.entry, entries, t.entry_size);
+    rpo_expect_jumps(t.rows, rows, LINE_BYTES);
+    rpo_expect_jumps(t.columns, a->cols, LINE_BYTES);
     memset(t.entry + entries * t.entry_size, 0, (size_t)(RPO_TILE_AHEAD * t.entry_size));
     status = run(&t, most, control, err);
   }
   rpo_delete(t.entry);
   rpo_delete(t.next);
-  rpo_delete(t.own);
+  rpo_delete(t.start);
+  rpo_delete(t.rows);
+  rpo_delete(t.columns);
   return status;
 }

@@ -94,12 +94,14 @@ class LeastSquares:
             B -= np.outer(self.mean, np.asarray(T.sum(axis=0)).ravel())
         return B
 
-    def _gram_times(self, Z: np.ndarray) -> np.ndarray:
-        """(X - 1 mean')' W (X - 1 mean') Z + ridge Z, one pass."""
-        G = gram_product(self.X, Z, self.weight, n_jobs=self.n_jobs)
+    def _gram_times(
+        self, Z: np.ndarray, out: np.ndarray | None = None, work: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(X - 1 mean')' W (X - 1 mean') Z + ridge Z, one pass; `out` and `work` may be used."""
+        G = gram_product(self.X, Z, self.weight, n_jobs=self.n_jobs, out=out)
         if self.mean is not None:
-            G -= self.total * np.outer(self.mean, self.mean @ Z)
-        G += self.ridge * Z
+            G -= np.outer(self.mean, self.total * (self.mean @ Z), out=work)
+        G += np.multiply(self.ridge, Z, out=work)
         return G
 
     def _diagonal(self) -> np.ndarray:
@@ -179,23 +181,26 @@ class LeastSquares:
         return gram
 
     def _conjugate_gradients(self, B: np.ndarray) -> np.ndarray:
-        """Each column has steps of its own, all share the products; the diagonal preconditions."""
+        """Each column has steps of its own, all share the products; the diagonal preconditions.
+
+        No array of B's shape is made in the loop: new memory is cleared before it is used.
+        """
         diagonal = self._diagonal()[:, None]
         tiny = np.finfo(B.dtype).eps * max(diagonal.max(initial=0.0), np.finfo(B.dtype).tiny)
         scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > tiny)
-        Z, R = np.zeros_like(B), B.copy()
+        R = np.array(B, order="C")
+        Z, P, GP, S = np.zeros_like(R), scale * R, np.empty_like(R), np.empty_like(R)
         self.n_iter = 0
-        S = scale * R
-        P, rho = S.copy(), np.einsum("ij,ij->j", R, S)
+        rho = np.einsum("ij,ij->j", R, P)
         goal = self.tol**2 * rho
         for _ in range(self.max_iter):
             self.n_iter += 1
-            GP = self._gram_times(P)
+            self._gram_times(P, out=GP, work=S)
             curvature = np.einsum("ij,ij->j", P, GP)
             step = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
-            Z += step * P
-            R -= step * GP
-            S = scale * R
+            Z += np.multiply(step, P, out=S)
+            R -= np.multiply(step, GP, out=S)
+            np.multiply(scale, R, out=S)
             before, rho = rho, np.einsum("ij,ij->j", R, S)
             if (rho <= goal).all():
                 break

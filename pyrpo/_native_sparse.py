@@ -23,10 +23,17 @@ def multiply(
     n_jobs: int | None = None,
     *,
     ones: bool = False,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Product of a CSR matrix A with Z, of the same float type; `ones`: A's values are all 1."""
-    rows = A.shape[0 if kind == "product" else 1]
-    out = np.empty((rows, Z.shape[1]), dtype=Z.dtype)
+    """Product of a CSR matrix A with Z, of the same float type; `ones`: A's values are all 1.
+
+    It goes into `out`, if that is given: an array of rows without gaps, apart from Z.
+    """
+    shape = (A.shape[0 if kind == "product" else 1], Z.shape[1])
+    if out is None:
+        out = np.empty(shape, dtype=Z.dtype)
+    elif out.shape != shape or out.dtype != Z.dtype or not out.flags.c_contiguous:
+        raise ValueError(f"out must be a {Z.dtype} array in C order, of shape {shape}")
     if 0 in A.shape or 0 in Z.shape:
         out[:] = 0
         return out

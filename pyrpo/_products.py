@@ -41,26 +41,36 @@ def t_product(A: Any, Z: np.ndarray, *, n_jobs: int | None = None) -> np.ndarray
 
 
 def gram_product(
-    A: Any, Z: np.ndarray, weights: np.ndarray | None = None, *, n_jobs: int | None = None
+    A: Any,
+    Z: np.ndarray,
+    weights: np.ndarray | None = None,
+    *,
+    n_jobs: int | None = None,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Aᵀ(w∘(A Z)): A is n x p, Z is p x m, `weights` n numbers (None: ones).
 
-    One pass over a CSR matrix or an array, and no n x m array is made of these.
+    One pass over a CSR matrix or an array, and no n x m array is made of these; of these, too, the
+    result goes into `out`, if that is given: memory that is there need not be cleared.
     """
     if weights is not None and np.shape(weights) != A.shape[:1]:
         raise ValueError(f"weights must hold {A.shape[0]} numbers, got shape {np.shape(weights)}")
     if sparse.issparse(A) and A.format != "csc":
-        return _sparse("gram_product", None, A, Z, weights, n_jobs)
+        return _sparse("gram_product", None, A, Z, weights, n_jobs, out)
     if isinstance(A, np.ndarray):
-        return _gram_of_array(A, Z, weights)
+        return _gram_of_array(A, Z, weights, out)
     inner = product(A, Z, n_jobs=n_jobs)
     if weights is not None:
         inner = inner * np.asarray(weights, dtype=inner.dtype)[:, None]
     return t_product(A, inner, n_jobs=n_jobs)
 
 
-def _gram_of_array(A: np.ndarray, Z: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    out = np.zeros((A.shape[1], Z.shape[1]), dtype=np.result_type(A, Z))
+def _gram_of_array(
+    A: np.ndarray, Z: np.ndarray, weights: np.ndarray | None, out: np.ndarray | None
+) -> np.ndarray:
+    if out is None:
+        out = np.empty((A.shape[1], Z.shape[1]), dtype=np.result_type(A, Z))
+    out[:] = 0
     step = max(1, _BLOCK // max(Z.shape[1], 1))
     for start in range(0, A.shape[0], step):
         block = A[start : start + step]
@@ -71,7 +81,9 @@ def _gram_of_array(A: np.ndarray, Z: np.ndarray, weights: np.ndarray | None) -> 
     return out
 
 
-def _sparse(kind: str, of_transposed: str | None, A: Any, Z: Any, weights: Any, n_jobs: Any) -> Any:
+def _sparse(
+    kind: str, of_transposed: str | None, A: Any, Z: Any, weights: Any, n_jobs: Any, out: Any = None
+) -> Any:
     """The library's product; a CSC matrix is the CSR form of its transpose."""
     Z = np.asarray(Z)
     if A.format == "csc":
@@ -84,4 +96,4 @@ def _sparse(kind: str, of_transposed: str | None, A: Any, Z: Any, weights: Any, 
     if Z.ndim != 2 or Z.shape[0] != A.shape[0 if kind == "t_product" else 1]:
         raise ValueError(f"Z of shape {Z.shape} does not go with A of shape {A.shape}")
     Z = np.ascontiguousarray(Z, dtype=dtype)
-    return _native_sparse.multiply(kind, A, Z, weights, n_jobs, ones=ones)
+    return _native_sparse.multiply(kind, A, Z, weights, n_jobs, ones=ones, out=out)

@@ -102,6 +102,25 @@ def test_shapes_that_do_not_fit_are_refused(Z):
         product(A, Z)
 
 
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_a_gram_product_into_memory_that_is_there(rng, of):
+    A, Z, weights = of(rng.random((7, 5))), rng.random((5, 3)), rng.random(7)
+    out = np.full_like(Z, np.nan)
+    assert gram_product(A, Z, weights, out=out) is out
+    np.testing.assert_array_equal(out, gram_product(A, Z, weights))
+
+
+@pytest.mark.parametrize(
+    "out",
+    [np.empty((3, 4)), np.empty((4, 3), np.float32), np.empty((3, 4)).T],
+    ids=["shape", "type", "order"],
+)
+def test_memory_of_another_form_is_refused(out):
+    A, Z = sparse.csr_array(np.ones((2, 4))), np.ones((4, 3))
+    with pytest.raises(ValueError, match=r"out must be a float64 array in C order, of shape"):
+        gram_product(A, Z, out=out)
+
+
 def test_bad_weights_and_indices_are_refused():
     A, Z = sparse.csr_array(np.ones((2, 4))), np.ones((4, 3))
     with pytest.raises(ValueError, match="weights must hold 2 numbers, got shape"):
@@ -126,7 +145,7 @@ def test_the_largest_index_type_is_kept(rng):
 def test_far_dense_sides_go_by_panels(rng, dtype, in_order):
     """140 000 rows of B, more than caches hold: panels of one line, the last one not full.
 
-    Where columns ascend in a row, and threads are few, entries go by tiles: with the same bits.
+    Where columns ascend in a row, entries go by tiles: with the same bits.
     """
     n, p, entries = 2500, 140_000, 240
     columns = rng.integers(p, size=(n, entries), dtype=np.int32)
