@@ -137,7 +137,11 @@ def summary(rows: list[dict[str, Any]]) -> str:
     agree = [sum(abs(r["distance"]) <= limit + 1e-9 for r in near) for limit in (1, 2)]
     text = (
         f"By the rule nearest to the paper's, {agree[0]} of {len(near)} cells lie within one of "
-        f"the paper's standard deviations and {agree[1]} within two."
+        f"the paper's standard deviations and {agree[1]} within two; "
+        f"{sum(abs(report.of_both(r)) <= 1 for r in near)} within one of both deviations together "
+        f"(the root of the sum of their squares). {sum(r['distance'] < -1 for r in near)} are more "
+        f"than one of the paper's below; were ours the very forests of the paper, "
+        f"{sum(map(report.chance_below, near)):.1f} would be, by the chance of the splits alone."
     )
     return f"{text}\n\n{table(header, lines, 2)}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from bench.joly2014 import paper
 from bench.joly2014.figures import Cells, curve, scores
@@ -13,6 +14,7 @@ from bench.joly2014.runs import Fit, Results, Timing
 
 TABLES = {"Table 1": "forest", "Table 3": "extra-trees"}
 RULES = {"default": False, "until k": True}
+SPLITS = 10  # of the paper's means
 NEAR, NEAR_TREE = 0.002, 0.005  # forests and trees whose scores are nearer than this count as equal
 
 
@@ -63,6 +65,20 @@ def _against(model: str, data: str, column: int, mean: float) -> dict[str, Any]:
 def _verdict(distance: float | None) -> dict[str, Any]:
     agrees = None if distance is None else abs(distance) <= 1 + 1e-9
     return {"distance": distance, "agrees": agrees}
+
+
+def chance_below(row: dict[str, Any]) -> float:
+    """How likely a row is more than one of the paper's deviations below by its splits alone.
+
+    That is, if both means estimate the same precision, each from splits of its own deviation.
+    """
+    ours, paper_s = row["deviation"] ** 2 / row["splits"], row["paper_deviation"] ** 2 / SPLITS
+    return float(ndtr(-row["paper_deviation"] / np.sqrt(ours + paper_s)))
+
+
+def of_both(row: dict[str, Any]) -> float:
+    """How far ours is from the paper's, in units of both deviations together."""
+    return (row["mean"] - row["paper"]) / np.hypot(row["deviation"], row["paper_deviation"])
 
 
 # ---- figures ------------------------------------------------------------------------------------

@@ -161,3 +161,17 @@ def test_refuses_results_of_other_data(quick, folder, tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode != 0
     assert "has results of a data set emotions of shape" in done.stderr
+
+
+def test_how_far_and_how_likely():
+    """Against means of ten draws: below by more than a deviation in as many cases as foretold."""
+    row = {"mean": 0.7, "deviation": 0.3, "splits": 10, "paper": 0.9, "paper_deviation": 0.4}
+    script = f"from bench.joly2014 import report; row = {row}; "
+    script += "print(report.of_both(row), report.chance_below(row))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    how_far, how_likely = map(float, done.stdout.split())
+    assert how_far == pytest.approx(-0.4)
+    rng = np.random.default_rng(0)
+    ours, papers = (rng.normal(0, row[s], (20_000, 10)) for s in ("deviation", "paper_deviation"))
+    below = ours.mean(axis=1) < papers.mean(axis=1) - row["paper_deviation"]
+    assert how_likely == pytest.approx(below.mean(), abs=0.002)
