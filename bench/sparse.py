@@ -127,7 +127,7 @@ def far(shape: tuple[int, int, int], dtype, best: Clock) -> dict:
     row["scipy"] = {"A Z": n_bytes / best(lambda: A @ Z, 1)}
     for n_jobs in (1, 2):
         calls = products(A, Z, U, n_jobs, ready=True)
-        rates = {name: n_bytes / best(call, 3, n_jobs) for name, call in calls.items()}
+        rates = {name: n_bytes / best(call, 9, n_jobs) for name, call in calls.items()}
         row[f"{n_jobs} threads"] = rates
         row[f"{n_jobs} threads, memory"] = seen = memory(n_jobs, dtype, best)
         row[f"{n_jobs} threads, share of memory"] = {

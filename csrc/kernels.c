@@ -140,8 +140,8 @@ static void multiply(const rpo_product *p, int64_t from, int64_t to, int64_t wid
 #define REAL float
 #include "loop_tile.h"
 
-static void tile(int dtype, int back, const void *entry, int64_t count, void *near, void *panel) {
-  (dtype == RPO_F64 ? tile_double : tile_float)(back, entry, count, near, panel);
+static void tile(int dtype, int back, const void *entry, int64_t count, void *rows, void *columns) {
+  (dtype == RPO_F64 ? tile_double : tile_float)(back, entry, count, rows, columns);
 }
 
 #define NAME_(isa) rpo_kernels_##isa

@@ -77,8 +77,8 @@ typedef struct rpo_kernels {
   void (*sum_product)(float w, const float *g, const float *v, int64_t n, float *sum);
   /* The first columns of a product, as far as rows from .. to of the sparse matrix contribute. */
   void (*multiply)(const rpo_product *product, int64_t from, int64_t to, int64_t width);
-  /* One line of numbers a row: what entries add to a block's lines or, `back`, to the panel's. */
-  void (*tile)(int dtype, int back, const void *entry, int64_t count, void *block, void *panel);
+  /* Lines of numbers: what entries add to those of rows or, `back`, to those of columns. */
+  void (*tile)(int dtype, int back, const void *entry, int64_t count, void *rows, void *columns);
 } rpo_kernels;
 
 const rpo_kernels *rpo_kernels_pick(void);

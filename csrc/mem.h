@@ -12,8 +12,8 @@ void *rpo_new_zero(int64_t count, int64_t size);
 void *rpo_grow(void *block, int64_t used, int64_t count, int64_t size);
 void rpo_delete(void *block); /* NULL allowed */
 /* Asks for huge pages, before a large block of count * size bytes is written to: what lies far apart in it
- * is found sooner. Nothing is lost where they are refused. Not for blocks that come and go: each would
- * be cleared as a whole. */
+ * is found sooner. Nothing is lost where they are refused. For blocks that are written to as a whole:
+ * they are cleared so. */
 void rpo_expect_jumps(void *block, int64_t count, int64_t size);
 
 #ifdef RPO_TEST_HOOKS

@@ -38,12 +38,12 @@ double rpo_now(void) {
 }
 
 #ifdef _OPENMP
-static void nap(void) {
+static void nap(long nanoseconds) {
 #if defined(_WIN32)
-  Sleep(1);
+  Sleep(nanoseconds < 1000000 ? 0 : 1);
 #else
-  struct timespec const millisecond = {0, 1000000};
-  nanosleep(&millisecond, NULL);
+  struct timespec const length = {0, nanoseconds};
+  nanosleep(&length, NULL);
 #endif
 }
 
@@ -166,15 +166,16 @@ static void share_out(rpo_job *job) {
 }
 
 #ifdef _OPENMP
-/* The calling thread has run out of tasks: it goes on polling while the others finish theirs. */
+/* The calling thread has run out of tasks: it goes on polling while the others finish theirs, which
+ * may be soon, or not. */
 static void wait_polling(rpo_job *job, int threads) {
-  for (;;) {
+  for (long length = 10000;; length = length < 500000 ? 2 * length : 1000000) {
     int64_t gone;
 #pragma omp atomic read
     gone = job->gone;
     if (gone >= threads) break;
     (void)rpo_poll(job, 0);
-    nap();
+    nap(length);
   }
 }
 #endif

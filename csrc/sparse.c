@@ -204,9 +204,9 @@ static rpo_status multiply(int kind, const rpo_matrix *A, const double *weight, 
   s.p.b_stride = B->row_stride;
   s.p.out = out;
   s.p.out_stride = B->cols;
-  int tiles;
-  RPO_TRY(rpo_tiles_pay(&s.p, s.width, control, &tiles, err));
-  if (tiles) return rpo_tiles_multiply(&s.p, s.width, control, err);
+  int done;
+  RPO_TRY(rpo_tiles_multiply(&s.p, s.width, control, &done, err));
+  if (done) return RPO_OK;
   plan(&s, control);
   int const shared = kind == RPO_TIMES && s.panels == 1;
   if (s.own_bytes > 0) {

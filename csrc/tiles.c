@@ -1,8 +1,8 @@
 /* Products of a CSR matrix and a dense one where the dense side is larger than the caches. Its columns
  * go by panels of a cache line, one panel for all threads, and the entries of a block of rows in the
  * order of tiles of columns. Blocks gather: the block's lines of A B and a tile's of B are near. Ranges of
- * columns scatter: their lines of A'B are. Entries are put in order once for all panels, of as many
- * blocks at a time as take no more room than the dense side. */
+ * tiles scatter: a tile's lines of A'B are. Entries are put in order once for all panels, of as many
+ * rows at a time as take no more room than the dense side. */
 #include "tiles.h"
 
 #include <string.h>
@@ -17,12 +17,15 @@ enum {
   FAR_BYTES = 1 << 23,  /* a dense side of this size stays in the cache that cores share */
   BLOCK_ROWS = 1 << 13, /* at most: their lines stay in a core's own cache */
   TILE_BITS = 8,        /* of the columns of a tile, whose lines stay in a core's first cache */
-  RANGES = 4,           /* of columns, for each thread */
+  RANGES = 4,           /* of tiles, for each thread */
   FEWEST_LINES = 4,     /* that putting entries in order pays for */
   COPY_ROWS = 1 << 12,  /* of a panel, copied by one thread */
   ROWS_AHEAD = 16,      /* of a dense side, whose lines are on their way */
+  SURVEY_ROWS = 1 << 9, /* of a task */
   STEP = 1 << 14        /* entries between two looks at the clock */
 };
+
+#define LONG_SECONDS 0.05 /* after which the caller is asked whether to go on */
 
 typedef struct tiles {
   const rpo_product *p;
@@ -31,15 +34,26 @@ typedef struct tiles {
   int64_t from, to;             /* rows whose entries are in order now */
   char *entry;                  /* theirs, block after block, then zeros: they are fetched early */
   int64_t entry_size;
-  int64_t *next; /* by thread and tile */
   int64_t tiles;
+  int64_t *count; /* by thread and tile: entries, then where they go */
+  int64_t ranges;
+  int64_t *first; /* by range: its first tile, and the one after the last */
   int64_t *start; /* by block and range: its first entry, and behind all the one after the last */
-  int64_t block_rows, ranges, range_tiles;
+  int64_t block_rows;
+  int64_t falls; /* entries of a smaller column than the one before them */
   int64_t at;    /* byte of a dense row where the panel begins */
   int64_t bytes; /* of it */
   char *rows;    /* lines: the panel of a matrix with A's rows, and one with its columns */
   char *columns;
+  const rpo_control *control; /* the caller's */
+  int threads;
+  int64_t done, total;    /* rows times panels, as told to it */
+  double polled, seconds; /* when it was asked, and how long the last panel took */
 } tiles;
+
+#ifdef RPO_TEST_HOOKS
+int64_t rpo_tiles_made = 0;
+#endif
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -51,48 +65,21 @@ static int64_t lines_of(const rpo_product *p, int64_t width) {
   return ceil_div(width * size_of(p), LINE_BYTES);
 }
 
-/* Whether tiles may go, and gain: what an entry needs must be near more often than not. */
-static int worthwhile(const rpo_product *p, int64_t width) {
+/* The size of parts of n, at most `most`, of which every thread has nearly as many. */
+static int64_t even_part(int64_t n, int64_t most, int64_t threads) {
+  return ceil_div(n, threads * ceil_div(n, threads * most));
+}
+
+/* Whether tiles gain: what an entry needs must be near more often than not. */
+static int worthwhile(const rpo_product *p, int64_t width, int threads) {
   const rpo_matrix *const a = p->a;
   int64_t const lines = lines_of(p, width), stored = rpo_ptr_at(a, a->rows);
+  double const block = (double)even_part(a->rows, BLOCK_ROWS, threads);
   if (a->cols > INT32_MAX / (LINE_BYTES / 4) || lines < FEWEST_LINES) return 0;
   if (a->cols * lines <= FAR_BYTES / LINE_BYTES || stored < 4 * a->cols) return 0;
+  if (a->cols >> TILE_BITS < RANGES * threads) return 0;
   /* A line of the dense side is needed more than once for a block, or not worth the order. */
-  return (double)stored * BLOCK_ROWS >= (double)a->cols * (double)a->rows;
-}
-
-typedef struct ascent {
-  const rpo_matrix *a;
-  int64_t rows; /* of a task */
-  int64_t falls;
-} ascent;
-
-static rpo_status count_falls(void *context, int64_t task, int thread, rpo_job *job,
-                              rpo_error *err) {
-  ascent *const c = context;
-  const rpo_matrix *const a = c->a;
-  int64_t const last = smaller((task + 1) * c->rows, a->rows);
-  int64_t falls = 0;
-  RPO_TRY(rpo_keep_on(job, thread, err));
-  for (int64_t i = task * c->rows; i < last; i++) {
-    int64_t const end = rpo_ptr_at(a, i + 1);
-    for (int64_t e = rpo_ptr_at(a, i) + 1; e < end; e++) {
-      falls += rpo_index_at(a->indices, a->index, e) < rpo_index_at(a->indices, a->index, e - 1);
-    }
-  }
-  if (falls > 0) (void)rpo_add(&c->falls, falls);
-  return RPO_OK;
-}
-
-rpo_status rpo_tiles_pay(const rpo_product *p, int64_t width, const rpo_control *control, int *pay,
-                         rpo_error *err) {
-  const rpo_matrix *const a = p->a;
-  *pay = worthwhile(p, width);
-  if (!*pay) return RPO_OK;
-  ascent c = {a, 1 + STEP * a->rows / rpo_ptr_at(a, a->rows), 0};
-  RPO_TRY(rpo_run(control, ceil_div(a->rows, c.rows), count_falls, &c, err));
-  *pay = c.falls == 0;
-  return RPO_OK;
+  return (double)stored * block >= (double)a->cols * (double)a->rows;
 }
 
 /* ---- Entries in the order of tiles ---- */
@@ -116,20 +103,55 @@ rpo_status rpo_tiles_pay(const rpo_product *p, int64_t width, const rpo_control 
 DEFINE_PLACE(place_double, double)
 DEFINE_PLACE(place_float, float)
 
-static void count_tiles(const rpo_matrix *a, int64_t from, int64_t to, int64_t *count) {
-  int64_t const end = rpo_ptr_at(a, to);
-  for (int64_t e = rpo_ptr_at(a, from); e < end; e++) {
-    count[rpo_index_at(a->indices, a->index, e) >> TILE_BITS]++;
+/* Entries of rows by tile; how many follow a larger column is returned. */
+static int64_t count_tiles(const rpo_matrix *a, int64_t from, int64_t to, int64_t *count) {
+  int64_t falls = 0;
+  for (int64_t i = from; i < to; i++) {
+    int64_t const end = rpo_ptr_at(a, i + 1);
+    int64_t before = 0;
+    for (int64_t e = rpo_ptr_at(a, i); e < end; e++) {
+      int64_t const column = rpo_index_at(a->indices, a->index, e);
+      falls += column < before;
+      before = column;
+      count[column >> TILE_BITS]++;
+    }
   }
+  return falls;
 }
 
-/* Where each tile's entries begin, given how many there are. */
+static rpo_status survey_rows(void *context, int64_t task, int thread, rpo_job *job,
+                              rpo_error *err) {
+  tiles *const t = context;
+  int64_t const first = task * SURVEY_ROWS, last = smaller(first + SURVEY_ROWS, t->p->a->rows);
+  RPO_TRY(rpo_keep_on(job, thread, err));
+  int64_t const falls = count_tiles(t->p->a, first, last, t->count + thread * (t->tiles + 1));
+  if (falls > 0) (void)rpo_add(&t->falls, falls);
+  return RPO_OK;
+}
+
+/* Cuts the tiles into ranges of nearly as many entries. */
+static void cut_ranges(tiles *t) {
+  int64_t const stored = rpo_ptr_at(t->p->a, t->p->a->rows);
+  int64_t seen = 0, range = 0;
+  for (int64_t j = 0; j < t->tiles; j++) {
+    while (range < t->ranges &&
+           (double)seen * (double)t->ranges >= (double)range * (double)stored) {
+      t->first[range++] = j;
+    }
+    for (int64_t thread = 0; thread < t->threads; thread++)
+      seen += t->count[thread * (t->tiles + 1) + j];
+  }
+  while (range <= t->ranges) t->first[range++] = t->tiles;
+}
+
+/* Where each tile's entries begin, given how many there are, and where the last one's end. */
 static void add_up(int64_t *next, int64_t n, int64_t start) {
   for (int64_t j = 0; j < n; j++) {
     int64_t const count = next[j];
     next[j] = start;
     start += count;
   }
+  next[n] = start;
 }
 
 static int64_t blocks_of(const tiles *t) { return ceil_div(t->to - t->from, t->block_rows); }
@@ -142,14 +164,14 @@ static rpo_status order_block(void *context, int64_t block, int thread, rpo_job 
   int64_t const last = smaller(first + t->block_rows, t->to);
   int64_t const begin = rpo_ptr_at(a, first), stored = rpo_ptr_at(a, last) - begin;
   int64_t const step = 1 + STEP * (last - first) / (stored + 1);
-  int64_t *const next = t->next + thread * t->tiles, *const start = t->start + block * t->ranges;
+  int64_t *const next = t->count + thread * (t->tiles + 1);
   memset(next, 0, (size_t)t->tiles * sizeof *next);
   for (int64_t i = first; i < last; i += step) {
     RPO_TRY(rpo_keep_on(job, thread, err));
-    count_tiles(a, i, smaller(i + step, last), next);
+    (void)count_tiles(a, i, smaller(i + step, last), next);
   }
   add_up(next, t->tiles, begin - rpo_ptr_at(a, t->from));
-  for (int64_t r = 0; r < t->ranges; r++) start[r] = next[r * t->range_tiles];
+  for (int64_t r = 0; r < t->ranges; r++) t->start[block * t->ranges + r] = next[t->first[r]];
   for (int64_t i = first; i < last; i += step) {
     RPO_TRY(rpo_keep_on(job, thread, err));
     (t->p->dtype == RPO_F32 ? place_float : place_double)(t, first, i, smaller(i + step, last),
@@ -247,12 +269,12 @@ static rpo_status fill_block(void *context, int64_t block, int thread, rpo_job *
   return RPO_OK;
 }
 
-/* A range of A's columns: their lines of the result, to which all blocks add. */
+/* The lines of a range's columns of the result, to which all blocks add. */
 static rpo_status sum_range(void *context, int64_t range, int thread, rpo_job *job,
                             rpo_error *err) {
   const tiles *const t = context;
-  int64_t const first = range * t->range_tiles << TILE_BITS;
-  int64_t const columns = smaller(t->range_tiles << TILE_BITS, t->p->a->cols - first);
+  int64_t const first = smaller(t->first[range] << TILE_BITS, t->p->a->cols);
+  int64_t const columns = smaller(t->first[range + 1] << TILE_BITS, t->p->a->cols) - first;
   char *const sums = t->columns + first * LINE_BYTES;
   if (t->from > 0) {
     load(t, sums, t->p->out, t->p->out_stride, first, columns);
@@ -268,12 +290,12 @@ static rpo_status sum_range(void *context, int64_t range, int thread, rpo_job *j
 
 /* ---- All of it ---- */
 
-/* The row after those whose entries fit `most`: whole blocks, one at least. */
-static int64_t rows_within(const tiles *t, int64_t from, int64_t most) {
-  const rpo_matrix *const a = t->p->a;
-  int64_t to = smaller(from + t->block_rows, a->rows);
-  while (to < a->rows) {
-    int64_t const next = smaller(to + t->block_rows, a->rows);
+/* The row after those whose entries fit `most`: some blocks, one at least; of a matrix of very few
+ * entries not many more rows than it has columns. */
+static int64_t rows_within(const rpo_matrix *a, int64_t from, int64_t most) {
+  int64_t to = smaller(from + BLOCK_ROWS, a->rows);
+  while (to < a->rows && to - from < a->cols) {
+    int64_t const next = smaller(to + BLOCK_ROWS, a->rows);
     if (rpo_ptr_at(a, next) - rpo_ptr_at(a, from) > most) break;
     to = next;
   }
@@ -281,51 +303,121 @@ static int64_t rows_within(const tiles *t, int64_t from, int64_t most) {
 }
 
 /* Most rows and most entries that are in order at a time. */
-static void largest_part(const tiles *t, int64_t most, int64_t *rows, int64_t *entries) {
-  const rpo_matrix *const a = t->p->a;
+static void largest_part(const rpo_matrix *a, int64_t most, int64_t *rows, int64_t *entries) {
   *rows = *entries = 0;
   for (int64_t from = 0, to; from < a->rows; from = to) {
-    to = rows_within(t, from, most);
+    to = rows_within(a, from, most);
     int64_t const stored = rpo_ptr_at(a, to) - rpo_ptr_at(a, from);
     if (stored > *entries) *entries = stored;
     if (to - from > *rows) *rows = to - from;
   }
 }
 
-static rpo_status run_panel(tiles *t, const rpo_control *control, rpo_error *err) {
-  int const kind = t->p->kind;
-  if (kind != RPO_TRANSPOSED) {
-    RPO_TRY(rpo_run(control, ceil_div(t->p->a->cols, COPY_ROWS), load_columns, t, err));
-  }
-  RPO_TRY(rpo_run(control, blocks_of(t), fill_block, t, err));
-  return kind == RPO_TIMES ? RPO_OK : rpo_run(control, t->ranges, sum_range, t, err);
+static int32_t report(void *user, int64_t done, int64_t total) {
+  const tiles *const t = user;
+  (void)done;
+  (void)total;
+  return t->control->progress(t->control->user, t->done, t->total);
 }
 
-static rpo_status run(tiles *t, int64_t most, const rpo_control *control, rpo_error *err) {
-  const rpo_matrix *const a = t->p->a;
+/* The control of what a panel takes: without progress while panels are short, since waiting to poll
+ * costs more. */
+static rpo_control inner_control(tiles *t) {
+  rpo_control inner = {t->threads, 0, NULL, NULL, NULL};
+  if (t->control != NULL && t->control->progress != NULL && t->seconds > LONG_SECONDS) {
+    inner.progress = report;
+    inner.user = t;
+  }
+  return inner;
+}
+
+static rpo_status run_panel(tiles *t, rpo_error *err) {
+  int const kind = t->p->kind;
+  rpo_control const inner = inner_control(t);
+  double const began = rpo_now();
+  if (kind != RPO_TRANSPOSED) {
+    RPO_TRY(rpo_run(&inner, ceil_div(t->p->a->cols, COPY_ROWS), load_columns, t, err));
+  }
+  RPO_TRY(rpo_run(&inner, blocks_of(t), fill_block, t, err));
+  if (kind != RPO_TIMES) RPO_TRY(rpo_run(&inner, t->ranges, sum_range, t, err));
+  double const now = rpo_now();
+  t->seconds = now - began;
+  t->done += t->to - t->from;
+  if (t->control == NULL || t->control->progress == NULL || now - t->polled < LONG_SECONDS) {
+    return RPO_OK;
+  }
+  t->polled = now;
+  return report(t, 0, 0) ? rpo_fail(err, RPO_ECANCELED, "cancelled by the progress callback")
+                         : RPO_OK;
+}
+
+static rpo_status run_part(tiles *t, rpo_error *err) {
   int64_t const row_bytes = t->width * t->size;
-  for (t->from = 0; t->from < a->rows; t->from = t->to) {
-    t->to = rows_within(t, t->from, most);
-    RPO_TRY(rpo_run(control, blocks_of(t), order_block, t, err));
-    t->start[blocks_of(t) * t->ranges] = rpo_ptr_at(a, t->to) - rpo_ptr_at(a, t->from);
-    for (t->at = 0; t->at < row_bytes; t->at += LINE_BYTES) {
-      t->bytes = smaller(LINE_BYTES, row_bytes - t->at);
-      RPO_TRY(run_panel(t, control, err));
-    }
+  int64_t const stored = rpo_ptr_at(t->p->a, t->to) - rpo_ptr_at(t->p->a, t->from);
+  t->seconds = 1.0; /* may be long: the first panel of a part is polled */
+  t->block_rows = even_part(t->to - t->from, BLOCK_ROWS, t->threads);
+  rpo_control const inner = inner_control(t);
+  memset(t->entry + stored * t->entry_size, 0, (size_t)(RPO_TILE_AHEAD * t->entry_size));
+  t->start[blocks_of(t) * t->ranges] = stored;
+  RPO_TRY(rpo_run(&inner, blocks_of(t), order_block, t, err));
+  for (t->at = 0; t->at < row_bytes; t->at += LINE_BYTES) {
+    t->bytes = smaller(LINE_BYTES, row_bytes - t->at);
+    RPO_TRY(run_panel(t, err));
   }
   return RPO_OK;
 }
 
-/* The size of parts of n, at most `most`, of which every thread has as many. */
-static int64_t even_part(int64_t n, int64_t most, int64_t threads) {
-  return ceil_div(n, threads * ceil_div(n, threads * most));
+static void release(tiles *t) {
+  rpo_delete(t->count);
+  rpo_delete(t->first);
+  rpo_delete(t->start);
+  rpo_delete(t->entry);
+  rpo_delete(t->rows);
+  rpo_delete(t->columns);
+}
+
+static rpo_status run(tiles *t, rpo_error *err) {
+  const rpo_matrix *const a = t->p->a;
+  int64_t const most = a->cols * lines_of(t->p, t->width) * LINE_BYTES / t->entry_size;
+  int64_t rows, entries;
+  largest_part(a, most, &rows, &entries);
+  int64_t const blocks = t->threads * ceil_div(rows, (int64_t)t->threads * BLOCK_ROWS);
+  t->start = rpo_new(blocks * t->ranges + 1, (int64_t)sizeof *t->start);
+  t->entry = rpo_new(entries + RPO_TILE_AHEAD, t->entry_size);
+  t->rows = rpo_new(rows, LINE_BYTES);
+  t->columns = rpo_new(a->cols, LINE_BYTES);
+  if (t->start == NULL || t->entry == NULL || t->rows == NULL || t->columns == NULL) {
+    return rpo_fail_memory(err, "the product");
+  }
+  rpo_expect_jumps(t->entry, entries, t->entry_size);
+  rpo_expect_jumps(t->rows, rows, LINE_BYTES);
+  rpo_expect_jumps(t->columns, a->cols, LINE_BYTES);
+  for (t->from = 0; t->from < a->rows; t->from = t->to) {
+    t->to = rows_within(a, t->from, most);
+    RPO_TRY(run_part(t, err));
+  }
+  return RPO_OK;
+}
+
+/* Counts the entries of tiles, and cuts these into ranges. */
+static rpo_status survey(tiles *t, rpo_error *err) {
+  t->tiles = ceil_div(t->p->a->cols, 1 << TILE_BITS);
+  t->ranges = RANGES * t->threads;
+  t->count = rpo_new_zero(t->threads * (t->tiles + 1), (int64_t)sizeof *t->count);
+  t->first = rpo_new(t->ranges + 1, (int64_t)sizeof *t->first);
+  if (t->count == NULL || t->first == NULL) return rpo_fail_memory(err, "the product");
+  t->seconds = 1.0;
+  rpo_control const inner = inner_control(t);
+  RPO_TRY(rpo_run(&inner, ceil_div(t->p->a->rows, SURVEY_ROWS), survey_rows, t, err));
+  cut_ranges(t);
+  return RPO_OK;
 }
 
 rpo_status rpo_tiles_multiply(const rpo_product *p, int64_t width, const rpo_control *control,
-                              rpo_error *err) {
-  const rpo_matrix *const a = p->a;
+                              int *done, rpo_error *err) {
   int const threads = rpo_threads(control, INT32_MAX);
-  int64_t rows, entries;
+  *done = 0;
+  if (!worthwhile(p, width, threads)) return RPO_OK;
   tiles t;
   memset(&t, 0, sizeof t);
   t.p = p;
@@ -335,31 +427,18 @@ rpo_status rpo_tiles_multiply(const rpo_product *p, int64_t width, const rpo_con
   t.numbers = LINE_BYTES / t.size;
   t.entry_size =
       (int64_t)(p->dtype == RPO_F32 ? sizeof(rpo_entry_float) : sizeof(rpo_entry_double));
-  t.tiles = ceil_div(a->cols, 1 << TILE_BITS);
-  t.range_tiles = ceil_div(t.tiles, RANGES * threads);
-  t.ranges = ceil_div(t.tiles, t.range_tiles);
-  t.block_rows = even_part(a->rows, BLOCK_ROWS, threads);
-  int64_t const most = a->cols * lines_of(p, width) * LINE_BYTES / t.entry_size;
-  largest_part(&t, most, &rows, &entries);
-  t.entry = rpo_new(entries + RPO_TILE_AHEAD, t.entry_size);
-  t.next = rpo_new(threads * t.tiles, (int64_t)sizeof *t.next);
-  t.start = rpo_new(ceil_div(rows, t.block_rows) * t.ranges + 1, (int64_t)sizeof *t.start);
-  t.rows = rpo_new(rows, LINE_BYTES);
-  t.columns = rpo_new(a->cols, LINE_BYTES);
-  rpo_status status;
-  if (t.entry == NULL || t.next == NULL || t.start == NULL || t.rows == NULL || t.columns == NULL) {
-    status = rpo_fail_memory(err, "the product");
-  } else {
-    rpo_expect_jumps(t.entry, entries, t.entry_size);
-    rpo_expect_jumps(t.rows, rows, LINE_BYTES);
-    rpo_expect_jumps(t.columns, a->cols, LINE_BYTES);
-    memset(t.entry + entries * t.entry_size, 0, (size_t)(RPO_TILE_AHEAD * t.entry_size));
-    status = run(&t, most, control, err);
+  t.control = control;
+  t.threads = threads;
+  t.total = p->a->rows * lines_of(p, width);
+  t.polled = rpo_now();
+  rpo_status status = survey(&t, err);
+  if (status == RPO_OK && t.falls == 0) {
+    *done = 1;
+#ifdef RPO_TEST_HOOKS
+    rpo_tiles_made++;
+#endif
+    status = run(&t, err);
   }
-  rpo_delete(t.entry);
-  rpo_delete(t.next);
-  rpo_delete(t.start);
-  rpo_delete(t.rows);
-  rpo_delete(t.columns);
+  release(&t);
   return status;
 }

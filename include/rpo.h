@@ -698,7 +698,7 @@ RPO_API rpo_status rpo_scores_topk(const rpo_matrix *scores, int64_t k, const rp
  * row, of B's number type, which A's values (unless all are 1) share, and apart from B in memory. D
  * is the diagonal matrix of `weight`, n finite numbers, NULL: ones. A is never transposed; where B or
  * out is larger than the caches, entries of A are put in the order of tiles, in no more room than that
- * matrix takes or 8192 rows of A need. An index may occur twice in a row, numbers that are not finite
+ * matrix takes or 8192 rows of A need, and 64 bytes a row or column of A beside them. An index may occur twice in a row, numbers that are not finite
  * spread as they do in sums. */
 
 /* out = D A B: B is p x width, out n x width. */

@@ -183,12 +183,12 @@ class LeastSquares:
     def _conjugate_gradients(self, B: np.ndarray) -> np.ndarray:
         """Each column has steps of its own, all share the products; the diagonal preconditions.
 
-        No array of B's shape is made in the loop: new memory is cleared before it is used.
+        Arrays of B's shape are made before the loop: new memory is cleared before it is used.
         """
         diagonal = self._diagonal()[:, None]
         tiny = np.finfo(B.dtype).eps * max(diagonal.max(initial=0.0), np.finfo(B.dtype).tiny)
         scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > tiny)
-        R = np.array(B, order="C")
+        R = np.array(B, dtype=np.result_type(B.dtype, self.X.dtype), order="C")
         Z, P, GP, S = np.zeros_like(R), scale * R, np.empty_like(R), np.empty_like(R)
         self.n_iter = 0
         rho = np.einsum("ij,ij->j", R, P)

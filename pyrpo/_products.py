@@ -50,8 +50,8 @@ def gram_product(
 ) -> np.ndarray:
     """Aᵀ(w∘(A Z)): A is n x p, Z is p x m, `weights` n numbers (None: ones).
 
-    One pass over a CSR matrix or an array, and no n x m array is made of these; of these, too, the
-    result goes into `out`, if that is given: memory that is there need not be cleared.
+    One pass over a CSR matrix or an array, and no n x m array is made of these. The result goes
+    into `out`, if that is given: memory that is there need not be cleared.
     """
     if weights is not None and np.shape(weights) != A.shape[:1]:
         raise ValueError(f"weights must hold {A.shape[0]} numbers, got shape {np.shape(weights)}")
@@ -62,14 +62,21 @@ def gram_product(
     inner = product(A, Z, n_jobs=n_jobs)
     if weights is not None:
         inner = inner * np.asarray(weights, dtype=inner.dtype)[:, None]
-    return t_product(A, inner, n_jobs=n_jobs)
+    result = t_product(A, inner, n_jobs=n_jobs)
+    if out is None:
+        return result
+    _native_sparse.check_out(out, result.shape, result.dtype)
+    out[:] = result
+    return out
 
 
 def _gram_of_array(
     A: np.ndarray, Z: np.ndarray, weights: np.ndarray | None, out: np.ndarray | None
 ) -> np.ndarray:
+    shape, dtype = (A.shape[1], Z.shape[1]), np.result_type(A, Z)
     if out is None:
-        out = np.empty((A.shape[1], Z.shape[1]), dtype=np.result_type(A, Z))
+        out = np.empty(shape, dtype=dtype)
+    _native_sparse.check_out(out, shape, dtype)
     out[:] = 0
     step = max(1, _BLOCK // max(Z.shape[1], 1))
     for start in range(0, A.shape[0], step):

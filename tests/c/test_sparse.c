@@ -1,6 +1,8 @@
 /* Products of a CSR matrix and a dense one against their definition: number and index types, widths,
  * weights, ones, threads. Sums are in the order of A's entries, so the bits are known, too. */
 #include "data.h"
+#include "starve.h"
+#include "tiles.h"
 
 typedef rpo_status (*multiply)(const rpo_matrix *A, const double *weight, const rpo_matrix *B,
                                const rpo_control *control, void *out, rpo_error *err);
@@ -165,25 +167,43 @@ static void large_products(void) {
 }
 
 /* Rows in order and a dense side beyond all caches: entries go by tiles of columns. */
+static void check_tiles(sums *s, int weighted, int threads) {
+  int64_t const made = rpo_tiles_made;
+  check_product(s, weighted ? s->weight : NULL, threads);
+  CHECK_EQUAL(rpo_tiles_made, made + 1);
+}
+
 static void tiled_products(void) {
   dice d = {4};
-  for (int number = 0; number < KINDS * 2; number++) {
-    int const kind = number % KINDS, single = number / KINDS, far = number % 2;
-    sums s = sums_of(&d, kind, single, far, number % 2, 40000, 20000, single ? 131 : 61, 12, 1);
-    mini_context("kind %d, tiles, %d%d", kind, single, far);
-    check_product(&s, number % 2 ? NULL : s.weight, 1 + number / 2);
+  for (int number = 0; number < 12; number++) {
+    int const kind = number % KINDS, single = number / KINDS % 2;
+    int const far = dice_below(&d, 2) == 0, ones = dice_below(&d, 3) == 0;
+    int const weighted = dice_below(&d, 2) == 0, threads = 1 + number % 4;
+    sums s = sums_of(&d, kind, single, far, ones, 30000, 20000, single ? 131 : 61, 20, 1);
+    mini_context("kind %d, tiles, single %d, int64 %d, ones %d, weighted %d, %d threads", kind,
+                 single, far, ones, weighted, threads);
+    check_tiles(&s, weighted, threads);
     sums_free(&s);
   }
 }
 
-/* More entries than fit the dense side's room: some blocks of rows after the others. */
+/* More entries than fit the dense side's room, or more rows than it has: some blocks of rows after the
+ * others, of unequal sizes. */
 static void tiles_in_parts(void) {
   dice d = {5};
-  for (int kind = 0; kind < KINDS; kind++) {
+  for (int number = 0; number < 2 * KINDS; number++) {
+    int const kind = number % KINDS, late = number / KINDS;
     sums s = sums_of(&d, kind, 1, 0, 0, 65000, 33000, 52, 40, 1);
-    mini_context("kind %d, tiles in parts", kind);
+    mini_context("kind %d, tiles in parts, late %d", kind, late);
     CHECK(s.start[s.n] * 12 > s.p * 4 * 64);
-    check_product(&s, s.weight, 2);
+    if (late) { /* of two entries each at first, then a row of very many */
+      for (int64_t i = 0; i <= 40000; i++) s.start32[i] = (int32_t)(s.start[i] = 2 * i);
+      for (int64_t i = 0; i < s.n; i++) {
+        qsort(s.index + s.start[i], (size_t)(s.start[i + 1] - s.start[i]), 8, by_size);
+      }
+      for (int64_t e = 0; e < s.start[s.n]; e++) s.index32[e] = (int32_t)s.index[e];
+    }
+    check_tiles(&s, 1, 2 + late);
     sums_free(&s);
   }
 }
@@ -260,6 +280,49 @@ static void cancelling(void) {
   free(out);
 }
 
+/* Each panel takes a fraction of a twentieth of a second: the caller is asked between them. */
+static void cancelling_tiles(void) {
+  enum { ROWS = 8000, COLS = 4000, ENTRIES = 60 };
+  int64_t *const start = mini_room(ROWS + 1, 8), *const index = mini_room(ROWS * ENTRIES, 8);
+  double *const b = mini_room(COLS, 8), *const out = malloc((size_t)ROWS * COLS * sizeof *out);
+  for (int64_t i = 0; i <= ROWS; i++) start[i] = i * ENTRIES;
+  for (int64_t e = 0; e < ROWS * ENTRIES; e++) index[e] = e % ENTRIES * (COLS / ENTRIES);
+  rpo_matrix const A = {ROWS, COLS, RPO_CSR, RPO_F64, RPO_I64, 0, NULL, 0, 0, start, index};
+  for (int kind = 0; kind < KINDS; kind++) {
+    rpo_matrix const B = {
+        kind == TRANSPOSED ? ROWS : COLS, COLS, RPO_DENSE, RPO_F64, 0, 0, b, 0, 1, NULL, NULL};
+    rpo_control control = threads_of(2);
+    rpo_error err;
+    int64_t const made = rpo_tiles_made;
+    control.progress = stop_at_once;
+    mini_context("kind %d, tiles", kind);
+    CHECK_EQUAL(by_kind[kind](&A, NULL, &B, &control, out, &err), RPO_ECANCELED);
+    CHECK_EQUAL(rpo_tiles_made, made + 1);
+  }
+  free(start);
+  free(index);
+  free(b);
+  free(out);
+}
+
+static rpo_status multiply_starved(void *context, rpo_error *err) {
+  sums *const s = context;
+  rpo_control const control = threads_of(1);
+  return by_kind[s->kind](&s->A, s->weight, &s->B, &control, s->out, err);
+}
+
+static void without_memory(void) {
+  dice d = {6};
+  for (int kind = 0; kind < KINDS; kind++) {
+    sums s = sums_of(&d, kind, 0, 0, 0, 9000, 5000, 250, 40, 1);
+    int64_t const made = rpo_tiles_made;
+    mini_context("kind %d, tiles", kind);
+    until_it_succeeds(multiply_starved, &s);
+    CHECK(rpo_tiles_made > made);
+    sums_free(&s);
+  }
+}
+
 int main(void) {
   RUN(products_are_the_definition);
   RUN(large_products);
@@ -267,5 +330,7 @@ int main(void) {
   RUN(tiles_in_parts);
   RUN(bad_input);
   RUN(cancelling);
+  RUN(cancelling_tiles);
+  RUN(without_memory);
   return mini_done("sparse");
 }

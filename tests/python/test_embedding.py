@@ -81,6 +81,14 @@ def test_least_squares_is_ridge(solver, center, weighted, kind):
     np.testing.assert_allclose(fit.solve(sparse.csr_array(Y)), Z, atol=1e-7)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_conjugate_gradients_take_other_types(kind):
+    X, Y = problem()
+    fit = LeastSquares(kind(X), ridge=0.7, solver="cg", tol=1e-10)
+    B = (X.T @ Y).astype(np.float32)
+    np.testing.assert_allclose(fit.solve_normal(B), fit.solve(Y), atol=1e-4)
+
+
 def test_least_squares_of_singular_X_is_the_shortest():
     X, Y = problem()
     X = np.hstack([X, X[:, :3], np.zeros((len(X), 2))])

@@ -102,7 +102,7 @@ def test_shapes_that_do_not_fit_are_refused(Z):
         product(A, Z)
 
 
-@pytest.mark.parametrize("of", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_array, sparse.csc_array, aslinearoperator])
 def test_a_gram_product_into_memory_that_is_there(rng, of):
     A, Z, weights = of(rng.random((7, 5))), rng.random((5, 3)), rng.random(7)
     out = np.full_like(Z, np.nan)
@@ -110,14 +110,29 @@ def test_a_gram_product_into_memory_that_is_there(rng, of):
     np.testing.assert_array_equal(out, gram_product(A, Z, weights))
 
 
+def _read_only(out):
+    out.flags.writeable = False
+    return out
+
+
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_array, sparse.csc_array])
 @pytest.mark.parametrize(
     "out",
-    [np.empty((3, 4)), np.empty((4, 3), np.float32), np.empty((3, 4)).T],
-    ids=["shape", "type", "order"],
+    [
+        np.empty((3, 4)),
+        np.empty((2, 4, 3)),
+        np.empty((4, 3), np.float32),
+        np.empty((3, 4)).T,
+        np.empty(97, np.uint8)[1:].view(np.float64).reshape(4, 3),
+        _read_only(np.empty((4, 3))),
+    ],
+    ids=["shape", "3-D", "type", "order", "address", "read-only"],
 )
-def test_memory_of_another_form_is_refused(out):
-    A, Z = sparse.csr_array(np.ones((2, 4))), np.ones((4, 3))
-    with pytest.raises(ValueError, match=r"out must be a float64 array in C order, of shape"):
+def test_memory_of_another_form_is_refused(of, out):
+    A, Z = of(np.ones((2, 4))), np.ones((4, 3))
+    with pytest.raises(
+        ValueError, match=r"out must be a writable float64 array in C order, of sha"
+    ):
         gram_product(A, Z, out=out)
 
 
@@ -145,7 +160,7 @@ def test_the_largest_index_type_is_kept(rng):
 def test_far_dense_sides_go_by_panels(rng, dtype, in_order):
     """140 000 rows of B, more than caches hold: panels of one line, the last one not full.
 
-    Where columns ascend in a row, entries go by tiles: with the same bits.
+    Where columns ascend in a row, entries go by tiles, with the same bits for any threads.
     """
     n, p, entries = 2500, 140_000, 240
     columns = rng.integers(p, size=(n, entries), dtype=np.int32)
