@@ -24,7 +24,8 @@ def _above(p: float) -> bool | None:
 def _versus(cells: Cells, data: str, a: str, b: str) -> tuple[str, float]:
     means = [np.mean(list(scores(cells, data, m).values())) for m in (a, b)]
     p = paired(cells, data, a, b)
-    return f"{means[0]:.3f} against {means[1]:.3f} (p = {abs(p):.2g})", p
+    sure = "no test" if np.isnan(p) else f"p = {abs(p):.2g}"
+    return f"{means[0]:.3f} against {means[1]:.3f} ({sure})", p
 
 
 # What section 4.2.3 says: problem, the better method, the other one.
