@@ -138,8 +138,9 @@ static void cut_ranges(tiles *t) {
            (double)seen * (double)t->ranges >= (double)range * (double)stored) {
       t->first[range++] = j;
     }
-    for (int64_t thread = 0; thread < t->threads; thread++)
+    for (int64_t thread = 0; thread < t->threads; thread++) {
       seen += t->count[thread * (t->tiles + 1) + j];
+    }
   }
   while (range <= t->ranges) t->first[range++] = t->tiles;
 }

@@ -4,8 +4,9 @@
     python -m bench.joly2017 --data FOLDER --quick    a glance, within 10 minutes
     python -m bench.joly2017 --page-only              no run: page and pictures of kept results
 
-A run that was stopped goes on where it was; everything done so far is in the page it writes. ARFF
-files (Mulan's, plain or .gz) need their XML, or --targets.
+A run that was stopped goes on where it was; everything done so far is in the page it writes.
+Records of long runs are kept with their pages, packed: docs/joly2017/*/records.jsonl.xz, unpacked
+and given as --results, go on. ARFF files (Mulan's, plain or .gz) need their XML, or --targets.
 """
 
 from __future__ import annotations

@@ -166,13 +166,14 @@ static void large_products(void) {
   }
 }
 
-/* Rows in order and a dense side beyond all caches: entries go by tiles of columns. */
+/* The same of a product that must go by tiles. */
 static void check_tiles(sums *s, int weighted, int threads) {
   int64_t const made = rpo_tiles_made;
   check_product(s, weighted ? s->weight : NULL, threads);
   CHECK_EQUAL(rpo_tiles_made, made + 1);
 }
 
+/* Rows in order and a dense side beyond all caches: entries go by tiles of columns. */
 static void tiled_products(void) {
   dice d = {4};
   for (int number = 0; number < 12; number++) {
@@ -284,7 +285,7 @@ static void cancelling(void) {
 static void cancelling_tiles(void) {
   enum { ROWS = 8000, COLS = 4000, ENTRIES = 60 };
   int64_t *const start = mini_room(ROWS + 1, 8), *const index = mini_room(ROWS * ENTRIES, 8);
-  double *const b = mini_room(COLS, 8), *const out = malloc((size_t)ROWS * COLS * sizeof *out);
+  double *const b = mini_room(COLS, 8), *const out = mini_room(ROWS * COLS, 8);
   for (int64_t i = 0; i <= ROWS; i++) start[i] = i * ENTRIES;
   for (int64_t e = 0; e < ROWS * ENTRIES; e++) index[e] = e % ENTRIES * (COLS / ENTRIES);
   rpo_matrix const A = {ROWS, COLS, RPO_CSR, RPO_F64, RPO_I64, 0, NULL, 0, 0, start, index};
@@ -308,7 +309,13 @@ static void cancelling_tiles(void) {
 static rpo_status multiply_starved(void *context, rpo_error *err) {
   sums *const s = context;
   rpo_control const control = threads_of(1);
-  return by_kind[s->kind](&s->A, s->weight, &s->B, &control, s->out, err);
+  int64_t const bytes = result_rows(s) * s->width * 8;
+  memset(s->out, 0x5a, (size_t)bytes);
+  rpo_status const status = by_kind[s->kind](&s->A, s->weight, &s->B, &control, s->out, err);
+  int64_t touched = 0;
+  for (int64_t i = 0; i < bytes; i++) touched += ((const char *)s->out)[i] != 0x5a;
+  CHECK((touched == 0) == (status != RPO_OK));
+  return status;
 }
 
 static void without_memory(void) {
