@@ -111,6 +111,12 @@ static inline void rpo_boost_ask(const rpo_boost *b, const float *row) {
   for (int64_t j = 0; j < b->stride; j += RPO_LINE) RPO_PREFETCH(row + j);
 }
 
+/* Of long rows the one so many further on is asked for: memory answers after about as many bytes. */
+static inline int64_t rpo_boost_ahead(const rpo_boost *b, int64_t bytes) {
+  int64_t const rows = bytes / (4 * b->stride);
+  return rows < 1 ? 1 : rows < 8 ? rows : 8;
+}
+
 /* Whether gradients of a row need not be written down: it is of whole lines, and the library's own. */
 static inline int rpo_boost_has_lines(const rpo_boost *b) {
   return b->stride % RPO_LINE == 0 && b->callback == NULL && b->entry_weight == NULL;

@@ -6,9 +6,10 @@
 #include "boost.h"
 #include "mem.h"
 
-#define CHUNK_ROWS 512 /* float sums of more would lose too much */
-#define RANGES 4       /* of all rows */
-#define RANGE_ROWS 16  /* worth sums of their own */
+#define CHUNK_ROWS 512   /* float sums of more would lose too much */
+#define RANGES 4         /* of all rows */
+#define RANGE_ROWS 16    /* worth sums of their own */
+#define ROWS_AHEAD 12288 /* bytes between rows that lie apart */
 
 /* ---- Sums ---- */
 
@@ -88,8 +89,9 @@ static const float *gather(const summing *s, int thread, const int32_t *rows, in
 static void sum_lines(const summing *s, int thread, const rpo_chunk *chunk, rpo_job *job,
                       float *first, float *second) {
   const rpo_boost *const b = s->b;
-  for (int64_t at = chunk->begin; at < chunk->end && !rpo_stopped(job); at++) {
-    int32_t const row = s->rows[at], next = s->rows[at + (at + 1 < chunk->end)];
+  int64_t const ahead = rpo_boost_ahead(b, ROWS_AHEAD), last = chunk->end - 1;
+  for (int64_t at = chunk->begin; at <= last && !rpo_stopped(job); at++) {
+    int32_t const row = s->rows[at], next = s->rows[at + ahead < last ? at + ahead : last];
     const float *const y = rpo_boost_spread(b, thread, &row, 1);
     b->kernels->sum_loss(b->loss, b->d, b->stride, (float)b->weight[row], b->kept + row * b->stride,
                          y, b->delta, b->kept + next * b->stride, first, second);

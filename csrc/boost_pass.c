@@ -8,6 +8,7 @@
 #define TASK_NUMBERS 65536     /* scores of a task */
 #define LOSS_NUMBERS (1 << 20) /* of more scores, the training loss is told by some rows */
 #define LOSS_APART 16
+#define ROWS_AHEAD 8192         /* bytes between rows read one after another */
 #define SMALL_NUMBERS (1 << 17) /* of fewer scores a pass is over before a second thread is awake */
 
 static int64_t task_rows(const rpo_boost *b) {
@@ -193,9 +194,10 @@ static void update_line(const rpo_boost *b, int thread, int32_t row, int64_t aft
 static void update_lines(const pass *p, int64_t task, int thread, int64_t next, int64_t first,
                          int64_t end, const rpo_job *job) {
   const rpo_boost *const b = p->b;
+  int64_t const ahead = rpo_boost_ahead(b, ROWS_AHEAD);
   for (int64_t i = first; i < end && !rpo_stopped(job); i++) {
-    /* The row behind, when it waits for a step. */
-    int64_t const after = i + 1 < end && b->leaf_of[i + 1] >= 0 ? i + 1 : i;
+    /* A row further on, when it waits for a step. */
+    int64_t const after = i + ahead < end && b->leaf_of[i + ahead] >= 0 ? i + ahead : i;
     if (next < b->n_bag && b->bag[next] == i) {
       update_line(b, thread, (int32_t)i, after);
       add_loss(p, task, thread, next++);
