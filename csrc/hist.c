@@ -31,6 +31,56 @@ static int64_t stride_of(int64_t numbers) {
   return (numbers + 7) / 8 * 8;
 }
 
+static void free_hand(rpo_hist_hand *w) {
+  for (int64_t i = 0; i < w->n_spare; i++) rpo_delete(w->spare[i]);
+  rpo_delete(w->spare);
+  rpo_delete(w->waiting);
+  rpo_delete(w->nodes);
+  rpo_delete(w->mark);
+  rpo_delete(w->permutation);
+  rpo_delete(w->swaps);
+  rpo_delete(w->drawn);
+  rpo_delete(w->found);
+  rpo_delete(w->usable);
+  rpo_delete(w->own);
+  rpo_delete(w->partial);
+}
+
+static rpo_status new_hand(rpo_hist *h, rpo_hist_hand *w, rpo_error *err) {
+  const rpo_features *const f = h->f;
+  memset(w, 0, sizeof *w);
+  w->h = h;
+  w->mark = rpo_new_zero(f->rows, 1);
+  w->permutation = rpo_new(f->cols, 4);
+  w->swaps = rpo_new(f->cols, 4);
+  w->drawn = rpo_new(f->cols, 4);
+  w->found = rpo_new(f->cols, (int64_t)sizeof *w->found);
+  w->usable = rpo_new(f->cols, 1);
+  w->own = rpo_new_zero((h->widest + 2) * h->stride + h->widest / 64 + 1, 8);
+  if (w->mark == NULL || w->permutation == NULL || w->swaps == NULL || w->drawn == NULL ||
+      w->found == NULL || w->usable == NULL || w->own == NULL) {
+    free_hand(w);
+    return rpo_fail_memory(err, "the histograms");
+  }
+  for (int64_t j = 0; j < f->cols; j++) w->permutation[j] = (int32_t)j;
+  return RPO_OK;
+}
+
+/* One that grows the trunk and, of more threads than one, one for each that grows branches. */
+rpo_status rpo_hist_hands(rpo_hist *h, const rpo_control *control, rpo_error *err) {
+  int const threads = rpo_threads(control, INT32_MAX);
+  int64_t const wanted = threads > 1 ? threads + 1 : 1;
+  if (wanted > h->hands) {
+    rpo_hist_hand *const hand = rpo_grow(h->hand, h->hands, wanted, (int64_t)sizeof *hand);
+    if (hand == NULL) return rpo_fail_memory(err, "the histograms");
+    h->hand = hand;
+    for (; h->hands < wanted; h->hands++) RPO_TRY(new_hand(h, &hand[h->hands], err));
+  }
+  h->threads = threads;
+  h->hand[0].control = control;
+  return RPO_OK;
+}
+
 rpo_status rpo_hist_new(const rpo_features *f, const rpo_grow_options *options, int64_t m,
                         int counted, rpo_hist **out, rpo_error *err) {
   rpo_hist *const h = rpo_new_zero(1, (int64_t)sizeof *h);
@@ -41,105 +91,60 @@ rpo_status rpo_hist_new(const rpo_features *f, const rpo_grow_options *options, 
   h->counted = counted;
   h->stride = stride_of(1 + m + counted);
   h->unit = h->weight_unit = 1.0;
-  rpo_status const status = plan_slots(h, err);
-  if (status != RPO_OK) {
-    rpo_hist_free(h);
-    return status;
-  }
+  rpo_status status;
+  RPO_GOTO(plan_slots(h, err));
   h->stat = f->rows > INT64_MAX / h->stride ? NULL : rpo_new_zero(f->rows * h->stride, 8);
   h->beside = h->stat == NULL ? NULL : rpo_new(f->sparse ? 0 : f->rows * h->stride, 8);
   h->samples = rpo_new(f->rows, 4);
   h->scratch = rpo_new(f->rows, 4);
-  h->mark = rpo_new_zero(f->rows, 1);
-  h->permutation = rpo_new(f->cols, 4);
-  h->swaps = rpo_new(f->cols, 4);
-  h->drawn = rpo_new(f->cols, 4);
-  h->found = rpo_new(f->cols, (int64_t)sizeof *h->found);
-  h->usable = rpo_new(f->cols, 1);
-  if (h->stat == NULL || h->beside == NULL || h->samples == NULL || h->scratch == NULL ||
-      h->mark == NULL || h->permutation == NULL || h->swaps == NULL || h->drawn == NULL ||
-      h->found == NULL || h->usable == NULL) {
-    rpo_hist_free(h);
-    return rpo_fail_memory(err, "the histograms");
+  if (h->stat == NULL || h->beside == NULL || h->samples == NULL || h->scratch == NULL) {
+    status = rpo_fail_memory(err, "the histograms");
+    goto done;
   }
-  for (int64_t j = 0; j < f->cols; j++) h->permutation[j] = (int32_t)j;
+  RPO_GOTO(rpo_hist_hands(h, NULL, err));
   *out = h;
-  return RPO_OK;
-}
-
-static void free_by_thread(rpo_hist *h) {
-  for (int i = 0; i < h->threads; i++) {
-    if (h->own != NULL) rpo_delete(h->own[i]);
-    if (h->partial != NULL) rpo_delete(h->partial[i]);
-  }
-  rpo_delete(h->own);
-  rpo_delete(h->partial);
-  h->own = h->partial = NULL;
-  h->threads = 0;
+done:
+  if (status != RPO_OK) rpo_hist_free(h);
+  return status;
 }
 
 void rpo_hist_free(rpo_hist *h) {
   if (h == NULL) return;
-  free_by_thread(h);
-  for (int64_t i = 0; i < h->n_spare; i++) rpo_delete(h->spare[i]);
-  rpo_delete(h->spare);
-  rpo_delete(h->waiting);
+  for (int64_t i = 0; i < h->hands; i++) free_hand(&h->hand[i]);
+  rpo_delete(h->hand);
+  rpo_delete(h->branch);
   rpo_delete(h->offset);
   rpo_delete(h->stat);
   rpo_delete(h->beside);
-  rpo_delete(h->nodes);
   rpo_delete(h->samples);
   rpo_delete(h->scratch);
-  rpo_delete(h->mark);
-  rpo_delete(h->permutation);
-  rpo_delete(h->swaps);
-  rpo_delete(h->drawn);
-  rpo_delete(h->found);
-  rpo_delete(h->usable);
   rpo_delete(h);
 }
 
-rpo_status rpo_hist_threads(rpo_hist *h, const rpo_control *control, rpo_error *err) {
-  int const threads = rpo_threads(control, INT32_MAX);
-  h->control = control;
-  if (threads == h->threads) return RPO_OK;
-  free_by_thread(h);
-  h->own = rpo_new_zero(threads, (int64_t)sizeof *h->own);
-  h->partial = rpo_new_zero(threads, (int64_t)sizeof *h->partial);
-  if (h->own == NULL || h->partial == NULL) return rpo_fail_memory(err, "the histograms");
-  h->threads = threads;
-  for (int i = 0; i < threads; i++) {
-    h->own[i] = rpo_new_zero((h->widest + 2) * h->stride + h->widest / 64 + 1, 8);
-    if (h->own[i] != NULL) continue;
-    free_by_thread(h); /* the next call begins anew */
-    return rpo_fail_memory(err, "the histograms");
-  }
-  return RPO_OK;
-}
-
 /* A set of slots, not zeroed. */
-rpo_status rpo_hist_take(rpo_hist *h, double **out, rpo_error *err) {
-  if (h->n_spare > 0) {
-    *out = h->spare[--h->n_spare];
+rpo_status rpo_hist_take(rpo_hist_hand *w, double **out, rpo_error *err) {
+  const rpo_hist *const h = w->h;
+  if (w->n_spare > 0) {
+    *out = w->spare[--w->n_spare];
     return RPO_OK;
   }
   *out = h->slots > INT64_MAX / h->stride - 1 ? NULL : rpo_new((h->slots + 1) * h->stride, 8);
   return *out == NULL ? rpo_fail_memory(err, "the histograms") : RPO_OK;
 }
 
-rpo_status rpo_hist_give(rpo_hist *h, double *sums, rpo_error *err) {
+rpo_status rpo_hist_give(rpo_hist_hand *w, double *sums, rpo_error *err) {
   if (sums == NULL) return RPO_OK;
-  if (h->n_spare == h->spare_room) {
-    int64_t const room = 2 * h->spare_room + 16;
-    double **const spare = rpo_grow(h->spare, h->n_spare, room, (int64_t)sizeof *spare);
+  if (w->n_spare == w->spare_room) {
+    int64_t const room = 2 * w->spare_room + 16;
+    double **const spare = rpo_grow(w->spare, w->n_spare, room, (int64_t)sizeof *spare);
     if (spare == NULL) {
       rpo_delete(sums);
       return rpo_fail_memory(err, "the histograms");
     }
-    h->spare = spare;
-    h->spare_room = room;
+    w->spare = spare;
+    w->spare_room = room;
   }
-  h->spare[h->n_spare++] = sums;
+  w->spare[w->n_spare++] = sums;
   return RPO_OK;
 }
 

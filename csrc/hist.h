@@ -24,7 +24,34 @@ typedef struct rpo_hist_node {
   int32_t id, depth, start, end;
 } rpo_hist_node;
 
-typedef struct rpo_hist {
+typedef struct rpo_hist rpo_hist;
+
+/* What one thread grows nodes with. */
+typedef struct rpo_hist_hand {
+  rpo_hist *h;
+  const rpo_control *control; /* of jobs within a node; NULL: none */
+  rpo_node *nodes;
+  int64_t n_nodes, node_room;
+  uint8_t *mark; /* by row, zero between uses */
+  int32_t *permutation, *swaps, *drawn;
+  rpo_cut *found;  /* by place in drawn */
+  uint8_t *usable; /* the same: not constant in the node */
+  double *own;     /* a feature's slots, and sums of one side */
+  double *partial; /* all slots, for large sparse nodes */
+  double **spare;  /* slots not in use */
+  int64_t n_spare, spare_room;
+  rpo_hist_node *waiting;
+  int64_t n_waiting, waiting_room;
+} rpo_hist_hand;
+
+/* A node that a hand of its own grows what is below: its nodes first .. end - 1, the node first. */
+typedef struct rpo_hist_branch {
+  rpo_hist_node node;
+  int lent; /* it came with slots */
+  int64_t hand, first, end;
+} rpo_hist_branch;
+
+struct rpo_hist {
   const rpo_features *f;
   rpo_grow_options o;
   int64_t m;       /* columns of sums */
@@ -34,25 +61,17 @@ typedef struct rpo_hist {
   int64_t widest;  /* slots of the widest feature */
   int64_t *offset; /* cols + 1: a feature's slots */
   double *stat;    /* rows x stride: what a row adds to a slot, in units */
-  double *beside;  /* the same of a node's rows, side by side */
+  double *beside;  /* the same of a node's rows, at their places in samples */
   double unit, weight_unit;
   double total_weight, min_leaf_weight;
-  const rpo_control *control;
-  int threads;
-  rpo_node *nodes;
-  int64_t n_nodes, node_room;
   int32_t *samples, *scratch; /* rows, a node's side by side */
-  uint8_t *mark;              /* by row, zero between uses */
-  int32_t *permutation, *swaps, *drawn;
-  rpo_cut *found;   /* by place in drawn */
-  uint8_t *usable;  /* the same: not constant in the node */
-  double **own;     /* by thread: a feature's slots, and sums of one side */
-  double **partial; /* by thread: all slots, for large sparse nodes */
-  double **spare;   /* slots not in use */
-  int64_t n_spare, spare_room;
-  rpo_hist_node *waiting;
-  int64_t waiting_room;
-} rpo_hist;
+  int threads;
+  rpo_hist_hand *hand; /* the first grows the trunk, with others' scratch; the rest, branches */
+  int64_t hands;
+  rpo_hist_branch *branch;
+  int64_t n_branches, branch_room;
+  int64_t branch_rows; /* of a branch at most; 0: all is trunk */
+};
 
 /* `counted`: weights are not all 1. */
 rpo_status rpo_hist_new(const rpo_features *features, const rpo_grow_options *options, int64_t m,
@@ -71,14 +90,16 @@ rpo_status rpo_hist_run(rpo_hist *hist, const int32_t *rows, int64_t n, const do
 /* ---- Between the files of the grower ---- */
 
 /* A set of slots, not zeroed; and back. */
-rpo_status rpo_hist_take(rpo_hist *hist, double **out, rpo_error *err);
-rpo_status rpo_hist_give(rpo_hist *hist, double *sums, rpo_error *err);
-/* Scratch for the threads of a call. */
-rpo_status rpo_hist_threads(rpo_hist *hist, const rpo_control *control, rpo_error *err);
+rpo_status rpo_hist_take(rpo_hist_hand *hand, double **out, rpo_error *err);
+rpo_status rpo_hist_give(rpo_hist_hand *hand, double *sums, rpo_error *err);
+/* Hands for the threads of a call. */
+rpo_status rpo_hist_hands(rpo_hist *hist, const rpo_control *control, rpo_error *err);
+/* Additions that the sums of so many rows take. */
+double rpo_hist_work(const rpo_hist *hist, int64_t rows);
 /* The sums of rows, by slot. */
-rpo_status rpo_hist_build(rpo_hist *hist, const int32_t *rows, int64_t n, double *sums,
+rpo_status rpo_hist_build(rpo_hist_hand *hand, const int32_t *rows, int64_t n, double *sums,
                           rpo_error *err);
 /* The node's best cut: scikit-learn's rule of drawing, max_features and more until one is not
  * constant, or the paper's, until max_features are not. */
-rpo_status rpo_hist_search(rpo_hist *hist, rpo_hist_node *node, rpo_error *err);
+rpo_status rpo_hist_search(rpo_hist_hand *hand, rpo_hist_node *node, rpo_error *err);
 #endif

@@ -228,22 +228,23 @@ static int hist_cut(const rpo_hist *h, int64_t feature, double *sums, const doub
 
 /* One sparse feature of a node from the rows that list it, those of the node being marked. `own`: 2
  * stride numbers, then the widest feature's slots, zero; left zero again. */
-ALWAYS_INLINE void add_listed(const rpo_hist *h, int64_t feature, double *sums, int64_t stride) {
+ALWAYS_INLINE void add_listed(const rpo_hist *h, int64_t feature, const uint8_t *mark, double *sums,
+                              int64_t stride) {
   const rpo_features *const f = h->f;
   for (int64_t e = f->col_start[feature]; e < f->col_start[feature + 1]; e++) {
     int64_t const row = f->col_rows[e];
-    if (!h->mark[row]) continue;
+    if (!mark[row]) continue;
     const double *const from = h->stat + row * stride;
     double *const to = sums + (f->binary ? 0 : rpo_code_at(f->col_codes, f->width, e)) * stride;
     for (int64_t c = 0; c < stride; c++) to[c] += from[c];
   }
 }
 
-static int hist_listed(const rpo_hist *h, int64_t feature, const double *total, double *own,
-                       rpo_cut *cut) {
+static int hist_listed(const rpo_hist *h, int64_t feature, const uint8_t *mark, const double *total,
+                       double *own, rpo_cut *cut) {
   int64_t const slots = h->offset[feature + 1] - h->offset[feature];
   double *const sums = own + 2 * h->stride;
-  add_listed(h, feature, sums, h->stride);
+  add_listed(h, feature, mark, sums, h->stride);
   int const usable = hist_cut(h, feature, sums, total, own, cut);
   memset(sums, 0, (size_t)(slots * h->stride) * sizeof *sums);
   return usable;
@@ -314,11 +315,11 @@ static void scan_marked(const rpo_hist *h, const double *sums, const uint64_t *m
   }
 }
 
-/* What rows add lies side by side here: h->beside. */
+/* What rows add lies side by side here: `beside`. */
 #define ADD_MARKED(type, width)                                                \
   do {                                                                         \
     const type *const code = (const type *)h->f->codes + feature * h->f->rows; \
-    const double *from = h->beside;                                            \
+    const double *from = beside;                                               \
     for (int64_t i = 0; i < n; i++, from += (width)) {                         \
       int64_t const k = (int64_t)code[rows[i]];                                \
       double *const to = sums + k * (width);                                   \
@@ -332,7 +333,7 @@ typedef double pair __attribute__((vector_size(16), may_alias));
 #define ADD_MARKED_PAIRS(type)                                                 \
   do {                                                                         \
     const type *const code = (const type *)h->f->codes + feature * h->f->rows; \
-    const pair *const from = (const pair *)(const void *)h->beside;            \
+    const pair *const from = (const pair *)(const void *)beside;               \
     pair *const to = (pair *)(void *)sums;                                     \
     for (int64_t i = 0; i < n; i++) {                                          \
       int64_t const k = (int64_t)code[rows[i]];                                \
@@ -357,8 +358,9 @@ typedef double pair __attribute__((vector_size(16), may_alias));
 
 /* `own`: 2 stride numbers, then the widest feature's slots, zero, then a mark for each, zero; left zero
  * again. */
-static int hist_direct(const rpo_hist *h, int64_t feature, const int32_t *rows, int64_t n,
-                       const double *total, double *own, rpo_cut *cut) {
+static int hist_direct(const rpo_hist *h, int64_t feature, const int32_t *rows,
+                       const double *beside, int64_t n, const double *total, double *own,
+                       rpo_cut *cut) {
   int64_t const stride = h->stride;
   int32_t const bins = rpo_bins(h->f, feature);
   double *const left = own, *const sums = own + 2 * stride;
