@@ -72,9 +72,17 @@ static void multiply_lanes(const float *x, int64_t n, float *lane) {
 #define KEPT_MOST 0x1p120f
 #define STEP_LEAST 0x1p-94f /* of softmax: times the largest p, at least 2^-31, still a number */
 
+/* Of numbers that are not negative, which lie in the order of their bits: of whole numbers the larger
+ * one is an instruction, of floats it is not, for what it does to NaN. */
 static inline float within(float e, float least, float most) {
-  e = e > least ? e : least;
-  return e < most ? e : most;
+  uint32_t bits, low, high;
+  memcpy(&bits, &e, sizeof bits);
+  memcpy(&low, &least, sizeof low);
+  memcpy(&high, &most, sizeof high);
+  bits = bits > low ? bits : low;
+  bits = bits < high ? bits : high;
+  memcpy(&e, &bits, sizeof e);
+  return e;
 }
 
 /* Of the exponential loss this is its gradient, too, and sums of them are to stay numbers. */
@@ -126,7 +134,11 @@ static void tell_scores(int32_t loss, int64_t n, float *f) {
   }
 }
 
-/* Of any part of a row, but of softmax. */
+/* Of any loss but softmax. */
+ALWAYS_INLINE float taken(int32_t loss, float f, float v) {
+  return is_multiplied(loss) ? kept_within(loss, f * v) : f + v;
+}
+
 static inline void take_part(int32_t loss, int64_t n, float *restrict f, const float *restrict v) {
   if (is_multiplied(loss)) {
     for (int64_t j = 0; j < n; j++) f[j] = kept_within(loss, f[j] * v[j]);
@@ -218,6 +230,16 @@ ALWAYS_INLINE void add_slopes_of_row(int32_t loss, int64_t n, float w, const flo
   }
 }
 
+/* Gradients of a part of a row that takes a step in on the way. */
+ALWAYS_INLINE void move_part(int32_t loss, int64_t n, float *restrict f, const float *restrict v,
+                             const float *restrict y, const float *restrict delta, float wide,
+                             float *restrict g) {
+  for (int64_t j = 0; j < n; j++) {
+    f[j] = taken(loss, f[j], v[j]);
+    g[j] = slopes_of(loss, f[j], y[j], loss == RPO_LOSS_HUBER ? delta[j] : wide).g;
+  }
+}
+
 ALWAYS_INLINE double project_slopes_of_row(int32_t loss, int64_t n, const rpo_row_pass *r,
                                            float wide) {
   float g[ROW_PART], lane[RPO_LINE];
@@ -225,12 +247,14 @@ ALWAYS_INLINE double project_slopes_of_row(int32_t loss, int64_t n, const rpo_ro
   for (int k = 0; k < RPO_LINE; k++) lane[k] = 0.0f;
   for (int64_t i = 0; i < n; i += ROW_PART) {
     int64_t const part = part_of(n, i);
-    const float *const axis = r->axis + i;
+    const float *const axis = r->axis + i, *const delta = r->delta == NULL ? NULL : r->delta + i;
     ask_for(r->next + i, part);
     ask_for(r->next_step + i, part);
-    if (r->step != NULL) take_part(loss, part, r->f + i, r->step + i);
-    slopes_of_row(loss, part, r->f + i, r->y + i, r->delta == NULL ? NULL : r->delta + i, wide, g,
-                  NULL);
+    if (r->step != NULL) {
+      move_part(loss, part, r->f + i, r->step + i, r->y + i, delta, wide, g);
+    } else {
+      slopes_of_row(loss, part, r->f + i, r->y + i, delta, wide, g, NULL);
+    }
     for (int64_t j = 0; j < part; j += RPO_LINE) {
       for (int k = 0; k < RPO_LINE; k++) lane[k] += axis[j + k] * g[j + k];
     }
