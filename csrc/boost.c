@@ -12,6 +12,7 @@
 #include "projection.h"
 #include "rng.h"
 
+#define LATE_BYTES (1 << 20) /* of a table that waits */
 #define BLOCK_NUMBERS 1024 /* scores of a block of rows: they stay in the nearest cache */
 
 /* ---- Ownership ---- */
@@ -48,7 +49,8 @@ void rpo_boost_free(rpo_boost *b) {
   rpo_delete(b->matrix);
   rpo_delete(b->kept);
   rpo_delete(b->leaf_of);
-  rpo_delete(b->table);
+  rpo_delete(b->settled);
+  for (int i = 0; i < RPO_LATE; i++) rpo_delete(b->tables[i]);
   rpo_delete(b->phi);
   rpo_delete(b->z);
   rpo_delete(b->bag);
@@ -306,7 +308,7 @@ static rpo_status read_projection(rpo_boost *b, const rpo_projection *projection
 }
 
 void rpo_boost_restart(rpo_boost *b) {
-  for (int64_t i = 0; i < b->n; i++) b->leaf_of[i] = -1;
+  for (int64_t i = 0; i < b->n; i++) b->settled[i] = 0;
   if (b->low != NULL) {
     rpo_low_start(b);
     return;
@@ -319,6 +321,15 @@ void rpo_boost_restart(rpo_boost *b) {
   }
 }
 
+/* Where rows are long, some are not drawn, and tables of some trees are not large. */
+static int may_be_late(const rpo_boost *b) {
+  const rpo_grow_options *const g = &b->grow;
+  int64_t const most = LATE_BYTES / 4 / b->stride;
+  int const few = (g->max_leaves > 0 && g->max_leaves <= most) ||
+                  (g->max_depth < 32 && (int64_t)1 << g->max_depth <= most);
+  return b->low == NULL && rpo_boost_projects_lines(b) && b->subsample < 1.0 && few;
+}
+
 static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
                              const rpo_control *control, rpo_error *err) {
   if (b->n > INT64_MAX / 8 / b->stride || b->n > INT64_MAX / 8 / b->m) {
@@ -329,11 +340,14 @@ static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
   if (b->loss == RPO_LOSS_HUBER) b->delta = rpo_new_zero(b->stride, 4);
   if (b->low == NULL) b->kept = rpo_new_zero(b->n * b->stride, 4);
   rpo_expect_jumps(b->kept, b->n * b->stride, 4);
-  b->leaf_of = rpo_new(b->n, 4);
+  b->late = may_be_late(b) ? RPO_LATE : 1;
+  b->settled = rpo_new(b->n, 8);
+  b->leaf_of = b->n > INT64_MAX / RPO_LATE ? NULL : rpo_new(b->late * b->n, 4);
   b->z = rpo_new(b->n * b->m, 8);
   b->bag = rpo_new(b->n, 4);
   if (b->start == NULL || (b->loss == RPO_LOSS_HUBER && b->delta == NULL) ||
-      (b->low == NULL && b->kept == NULL) || b->leaf_of == NULL || b->z == NULL || b->bag == NULL) {
+      (b->low == NULL && b->kept == NULL) || b->settled == NULL || b->leaf_of == NULL ||
+      b->z == NULL || b->bag == NULL) {
     return rpo_fail_memory(err, "the scores");
   }
   RPO_TRY(rpo_boost_constants(b, quantile, control, err));
@@ -460,10 +474,11 @@ static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows,
     }
   }
   RPO_TRY(rpo_guide_all(b->features, tree, rows, others, control, leaf, err));
-  for (int64_t i = 0; i < others; i++) b->leaf_of[rows[i]] = leaf[i];
+  int32_t *const leaf_of = rpo_boost_leaf_of(b, b->rounds);
+  for (int64_t i = 0; i < others; i++) leaf_of[rows[i]] = leaf[i];
   for (int64_t l = 0; l < tree->n_leaves; l++) {
     for (int64_t i = tree->leaf_start[l]; i < tree->leaf_start[l + 1]; i++) {
-      b->leaf_of[tree->rows[i]] = (int32_t)l;
+      leaf_of[tree->rows[i]] = (int32_t)l;
     }
   }
   return RPO_OK;

@@ -1,7 +1,8 @@
 /* Gradient boosting of many outputs (boosting paper, Algorithms 2 to 4): the state of a run.
  *
  * A round: the scores F take the last tree in, and the new gradient is projected, in one pass over the
- * rows (boost_pass.c); a tree is grown on the projections (hist.c); its leaves are labelled with sums
+ * rows (boost_pass.c; long rows that are not in the round's sample wait until they are, which saves
+ * their way through memory); a tree is grown on the projections (hist.c); its leaves are labelled with sums
  * over their rows, in a second pass (boost_leaf.c, boost_step.c). The gradient is never stored. */
 #ifndef RPO_BOOST_H
 #define RPO_BOOST_H
@@ -32,6 +33,8 @@ typedef struct rpo_chunk { /* rows of one leaf, ascending, in the order of tree.
 
 typedef struct rpo_low rpo_low; /* boost_low.h */
 
+#define RPO_LATE 4 /* a power of two */
+
 struct rpo_boost {
   const rpo_features *features; /* borrowed */
   const rpo_kernels *kernels;
@@ -61,9 +64,12 @@ struct rpo_boost {
   /* state */
   rpo_low *low;     /* instead of scores; NULL: scores */
   float *kept;      /* n x stride: what is kept of scores (loss.h) */
-  int32_t *leaf_of; /* n: leaf in the last tree, still to be added to the scores; -1: added */
-  float *table;     /* of the last tree: leaves x stride; what is kept of them, once labelled */
-  int64_t table_room;
+  int64_t late;     /* trees that rows may be behind by until they are drawn: RPO_LATE or 1 */
+  int64_t *settled; /* n: trees added to the scores */
+  int32_t *leaf_of; /* late x n: leaves in the last trees */
+  float *tables[RPO_LATE]; /* theirs: leaves x stride; what is kept of them, once labelled */
+  int64_t table_room[RPO_LATE];
+  float *table; /* of the tree at hand, or the last */
   float *phi; /* m x stride; NULL: all outputs */
   int phi_is_set;
   double *z;    /* n x m */
@@ -117,6 +123,15 @@ static inline int64_t rpo_boost_ahead(const rpo_boost *b, int64_t bytes) {
   return rows < 1 ? 1 : rows < 8 ? rows : 8;
 }
 
+/* Where the table of a round's tree is, and the leaves of all rows in it. */
+static inline int64_t rpo_boost_slot(const rpo_boost *b, int64_t round) {
+  return round & (b->late - 1);
+}
+
+static inline int32_t *rpo_boost_leaf_of(const rpo_boost *b, int64_t round) {
+  return b->leaf_of + rpo_boost_slot(b, round) * b->n;
+}
+
 /* Whether gradients of a row need not be written down: it is of whole lines, and the library's own. */
 static inline int rpo_boost_has_lines(const rpo_boost *b) {
   return b->stride % RPO_LINE == 0 && b->callback == NULL && b->entry_weight == NULL;
@@ -151,13 +166,18 @@ static inline double rpo_boost_weight(const rpo_boost *b, int64_t row, int64_t j
   return b->entry_weight == NULL ? w : w * (double)b->entry_weight[row * b->stride + j];
 }
 
+/* The same of the first pass: one component. */
+static inline int rpo_boost_projects_lines(const rpo_boost *b) {
+  return rpo_boost_has_lines(b) && b->phi != NULL && b->m == 1;
+}
+
 /* Draws the round's sample and phi, and makes the first pass: b->bag and b->z. */
 rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err);
-/* First pass: the last tree is added, gradients of the bag are projected into z. */
+/* First pass: trees that are not yet are added, gradients of the bag are projected into z. */
 rpo_status rpo_boost_update(rpo_boost *b, const rpo_control *control, rpo_error *err);
-/* Adds the last tree where it is missing. */
+/* Adds trees where they are missing. */
 rpo_status rpo_boost_settle(rpo_boost *b, const rpo_control *control, rpo_error *err);
-/* Watched rows take the last tree in and tell their loss. */
+/* Watched rows are settled and tell their loss. */
 rpo_status rpo_boost_watch(rpo_boost *b, const rpo_control *control, double *loss, rpo_error *err);
 
 /* This round's phi. */

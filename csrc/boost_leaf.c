@@ -401,10 +401,15 @@ static rpo_status scale_means(rpo_boost *b, rpo_boost_tree *t, rpo_sums what,
 
 rpo_status rpo_boost_table(rpo_boost *b, int64_t leaves, rpo_error *err) {
   if (leaves > INT64_MAX / b->stride) return rpo_fail_memory(err, "the leaves");
-  if (leaves * b->stride <= b->table_room) return RPO_OK;
-  rpo_delete(b->table);
-  b->table = rpo_new(leaves * b->stride, 4);
-  b->table_room = b->table == NULL ? 0 : leaves * b->stride;
+  int64_t const slot = rpo_boost_slot(b, b->rounds);
+  float **const table = &b->tables[slot];
+  int64_t *const room = &b->table_room[slot];
+  if (leaves * b->stride > *room) {
+    rpo_delete(*table);
+    *table = rpo_new(leaves * b->stride, 4);
+    *room = *table == NULL ? 0 : leaves * b->stride;
+  }
+  b->table = *table;
   return b->table == NULL ? rpo_fail_memory(err, "the leaves") : RPO_OK;
 }
 

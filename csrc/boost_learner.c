@@ -20,6 +20,7 @@ rpo_status rpo_boost_project(rpo_boost *b, const rpo_control *control, int32_t *
   }
   RPO_TRY(rpo_boost_threads(b, control, err));
   if (b->low != NULL) RPO_TRY(rpo_low_leave(b, control, err));
+  if (b->rounds == 0) b->late = 1; /* a learner's table has a leaf for each row */
   RPO_TRY(rpo_boost_begin_round(b, control, err));
   for (int64_t i = 0; i < b->n_bag; i++) {
     row[i] = b->bag[i];

@@ -363,6 +363,6 @@ rpo_status rpo_low_leave(rpo_boost *b, const rpo_control *control, rpo_error *er
     rpo_delete(b->tree[r].leaf);
     b->tree[r].leaf = NULL;
   }
-  for (int64_t i = 0; i < b->n; i++) b->leaf_of[i] = -1;
+  for (int64_t i = 0; i < b->n; i++) b->settled[i] = b->rounds;
   return RPO_OK;
 }

@@ -154,13 +154,17 @@ static void project(const rpo_boost *b, const float *g, double *z) {
   }
 }
 
-/* Once only: a pass that was cancelled half way can be run again. */
-static void add_last(const rpo_boost *b, int64_t row) {
-  int64_t const leaf = b->leaf_of[row];
-  if (leaf < 0) return;
-  b->kernels->take_steps(b->loss, b->d, b->stride, b->kept + row * b->stride,
-                         b->table + leaf * b->stride);
-  b->leaf_of[row] = -1;
+static const float *step_of(const rpo_boost *b, int64_t row, int64_t round) {
+  return b->tables[rpo_boost_slot(b, round)] + rpo_boost_leaf_of(b, round)[row] * b->stride;
+}
+
+/* Trees before `round`, in order; once only: a pass that was cancelled half way can be run again. */
+static void settle(const rpo_boost *b, int64_t row, int64_t round) {
+  for (int64_t r = b->settled[row]; r < round; r++) {
+    b->kernels->take_steps(b->loss, b->d, b->stride, b->kept + row * b->stride,
+                           step_of(b, row, r));
+    b->settled[row] = r + 1;
+  }
 }
 
 static void add_loss(const pass *p, int64_t task, int thread, int64_t at) {
@@ -171,23 +175,22 @@ static void add_loss(const pass *p, int64_t task, int thread, int64_t at) {
   p->weight[task] += b->weight[row];
 }
 
+/* The step to be taken on the way; of softmax none is, rows are changed as a whole. */
+static const float *last_step(const rpo_boost *b, int64_t row) {
+  if (b->loss == RPO_LOSS_SOFTMAX || b->settled[row] >= b->rounds) return NULL;
+  return step_of(b, row, b->rounds - 1);
+}
+
 /* Rows of whole lines and one component: no gradient is written down. */
-static int projects_lines(const rpo_boost *b) {
-  return rpo_boost_has_lines(b) && b->phi != NULL && b->m == 1;
-}
-
-static const float *step_of(const rpo_boost *b, int64_t row) {
-  return b->leaf_of[row] < 0 ? NULL : b->table + b->leaf_of[row] * b->stride;
-}
-
-static void update_line(const rpo_boost *b, int thread, int32_t row, int64_t after) {
-  if (b->loss == RPO_LOSS_SOFTMAX) add_last(b, row); /* as a whole */
-  rpo_row_pass r = {b->kept + row * b->stride,   step_of(b, row),  NULL, b->delta, b->phi,
-                    b->kept + after * b->stride, step_of(b, after)};
-  r.y = rpo_boost_spread(b, thread, &row, 1);
+static void update_line(const rpo_boost *b, int thread, int32_t row, int32_t after) {
+  const float *const step = last_step(b, row), *const next_step = last_step(b, after);
+  rpo_row_pass r = {b->kept + row * b->stride,   step, NULL, b->delta, b->phi,
+                    b->kept + after * b->stride, next_step};
+  settle(b, row, step == NULL ? b->rounds : b->rounds - 1);
   if (r.next_step == NULL) r.next_step = r.next;
+  r.y = rpo_boost_spread(b, thread, &row, 1);
   b->z[row] = b->kernels->project_loss(b->loss, b->d, b->stride, &r);
-  b->leaf_of[row] = -1;
+  b->settled[row] = b->rounds;
   rpo_boost_wipe(b, thread, &row, 1);
 }
 
@@ -195,17 +198,13 @@ static void update_lines(const pass *p, int64_t task, int thread, int64_t next, 
                          int64_t end, const rpo_job *job) {
   const rpo_boost *const b = p->b;
   int64_t const ahead = rpo_boost_ahead(b, ROWS_AHEAD);
+  for (; next < b->n_bag && b->bag[next] < end && !rpo_stopped(job); next++) {
+    int64_t const after = next + ahead < b->n_bag ? next + ahead : next;
+    update_line(b, thread, b->bag[next], b->bag[b->bag[after] < end ? after : next]);
+    add_loss(p, task, thread, next);
+  }
   for (int64_t i = first; i < end && !rpo_stopped(job); i++) {
-    /* A row further on, when it waits for a step. */
-    int64_t const after = i + ahead < end && b->leaf_of[i + ahead] >= 0 ? i + ahead : i;
-    if (next < b->n_bag && b->bag[next] == i) {
-      update_line(b, thread, (int32_t)i, after);
-      add_loss(p, task, thread, next++);
-      continue;
-    }
-    if (after > i) rpo_boost_ask(b, b->kept + after * b->stride);
-    if (after > i) rpo_boost_ask(b, step_of(b, after));
-    add_last(b, i);
+    if (b->rounds - b->settled[i] >= b->late) settle(b, i, b->rounds);
   }
 }
 
@@ -215,7 +214,7 @@ static rpo_status update_block(const pass *p, int64_t task, int thread, int64_t 
   rpo_boost *const b = p->b;
   int32_t rows[1024];
   for (int64_t i = first; i < end; i++) {
-    add_last(b, i);
+    settle(b, i, b->rounds);
     rows[i - first] = (int32_t)i;
   }
   int64_t at = *next, bagged = 0;
@@ -253,7 +252,7 @@ static rpo_status update_task(void *context, int64_t task, int thread, rpo_job *
   int64_t const first = task * p->each;
   int64_t const end = first + p->each < b->n ? first + p->each : b->n;
   int64_t next = first_of(b, first);
-  if (projects_lines(b)) {
+  if (rpo_boost_projects_lines(b)) {
     update_lines(p, task, thread, next, first, end, job);
     return RPO_OK;
   }
@@ -299,7 +298,7 @@ static rpo_status settle_task(void *context, int64_t task, int thread, rpo_job *
   (void)thread;
   (void)job;
   (void)err;
-  for (int64_t i = first; i < end; i++) add_last(p->b, i);
+  for (int64_t i = first; i < end; i++) settle(p->b, i, p->b->rounds);
   return RPO_OK;
 }
 
@@ -321,7 +320,7 @@ static rpo_status watch_task(void *context, int64_t task, int thread, rpo_job *j
   (void)err;
   for (int64_t i = first; i < end; i++) {
     int32_t const row = p->rows[i];
-    add_last(b, row);
+    settle(b, row, b->rounds);
     p->sum[task] += b->watch[row] * row_loss(b, thread, row, b->kept + row * b->stride);
     p->weight[task] += b->watch[row];
   }
