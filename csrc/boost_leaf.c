@@ -187,12 +187,15 @@ static double beyond_line(double x) {
  *   loss(t) - loss(0) <= -G t + H (e^|t| - |t| - 1).
  * The step is halved until that is not positive. Softmax: see joint_share; the other losses lie below
  * their parabola. */
-static double safe_step(int32_t loss, double g, double h, double step) {
-  double const slow = loss == RPO_LOSS_LOGISTIC ? 1.0 : loss == RPO_LOSS_EXPONENTIAL ? 2.0 : 0.0;
+static double slowness(int32_t loss) {
+  return loss == RPO_LOSS_LOGISTIC ? 1.0 : loss == RPO_LOSS_EXPONENTIAL ? 2.0 : 0.0;
+}
+
+static double safe_step(double slow, double g, double h, double step) {
   if (slow == 0.0) return step;
   for (int i = 0; i < RPO_HALVINGS; i++) {
     double const t = fabs(step) / slow;
-    if (t <= 1.0 && h * step * step * 0.71828182845904524 <= g * step) break; /* its bend at 1 */
+    if (t <= 1.0 && h * step * step * RPO_BEND <= g * step) break;
     if (t <= 30.0 && h * slow * slow * beyond_line(t) <= g * step) break;
     step *= 0.5;
   }
@@ -201,9 +204,16 @@ static double safe_step(int32_t loss, double g, double h, double step) {
 
 static double newton_value(const rpo_boost *b, double g, double h) {
   double const below = h + b->l2;
-  if (!(below > 0.0) || g == 0.0) return 0.0;
-  if (b->min_gain > 0.0 && 0.5 * g * g / below < b->min_gain) return 0.0;
-  return safe_step(b->loss, g, h, b->rate * g / below);
+  if (!(below > 0.0) || 0.5 * g * g < b->min_gain * below) return 0.0;
+  return safe_step(slowness(b->loss), g, h, b->rate * g / below);
+}
+
+/* Nearly all are safe by the first look. */
+static void newton_values(const rpo_boost *b, const double *g, const double *h, float *value) {
+  double const slow = slowness(b->loss);
+  rpo_newton const how = {b->rate, b->l2, b->min_gain, slow > 0.0 ? slow : INFINITY};
+  if (b->kernels->newton_values(b->d, &how, g, h, value) == 0) return;
+  for (int64_t j = 0; j < b->d; j++) value[j] = (float)newton_value(b, g[j], h[j]);
 }
 
 /* Softmax couples the outputs: the curvature along the steps t of a leaf is the sum over its rows of t's
@@ -221,7 +231,7 @@ static double joint_share(int64_t d, const double *g, const double *h, const flo
   bend *= 2.0 * (double)(d - 1) / (double)d; /* h has the factor d / (d - 1) */
   for (int i = 0; i < RPO_HALVINGS; i++) {
     double const r = share * (high - low);
-    if (r <= 1.0 && bend * share * 0.71828182845904524 <= slope) break;
+    if (r <= 1.0 && bend * share * RPO_BEND <= slope) break;
     if (r <= 30.0 && bend * share * beyond_line(r) <= slope * r * r) break;
     share *= 0.5;
   }
@@ -248,9 +258,8 @@ static rpo_status label_leaf(void *context, int64_t leaf, int thread, rpo_job *j
   (void)err;
   rpo_boost_add_chunks(b, l->what, 0, l->first[leaf], l->first[leaf + 1], g);
   if (newton) rpo_boost_add_chunks(b, l->what, 1, l->first[leaf], l->first[leaf + 1], h);
-  for (int64_t j = 0; j < b->d; j++) {
-    row[j] = (float)(newton ? newton_value(b, g[j], h[j]) : g[j] / l->weight[leaf]);
-  }
+  if (newton) newton_values(b, g, h, row);
+  for (int64_t j = 0; j < b->d && !newton; j++) row[j] = (float)(g[j] / l->weight[leaf]);
   if (newton && b->loss == RPO_LOSS_SOFTMAX) {
     double const share = joint_share(b->d, g, h, row);
     for (int64_t j = 0; j < b->d; j++) row[j] *= (float)share;
@@ -300,10 +309,10 @@ static rpo_status count_leaf(void *context, int64_t leaf, int thread, rpo_job *j
   (void)thread;
   (void)job;
   (void)err;
-  for (int64_t j = 0; j < k->b->d; j++) {
-    if (k->b->half) row[j] = rpo_half_value(rpo_half_of(row[j]));
-    entries += row[j] != 0.0f;
+  for (int64_t j = 0; j < k->b->d && k->b->half; j++) {
+    row[j] = rpo_half_value(rpo_half_of(row[j]));
   }
+  for (int64_t j = 0; j < k->b->d; j++) entries += row[j] != 0.0f;
   k->t->start[leaf + 1] = entries;
   return RPO_OK;
 }
@@ -313,19 +322,18 @@ static rpo_status keep_leaf(void *context, int64_t leaf, int thread, rpo_job *jo
   rpo_boost_tree *const t = k->t;
   const rpo_boost *const b = k->b;
   float *const row = b->table + leaf * b->stride;
-  int64_t e = t->start[leaf];
+  int64_t e = t->start[leaf], end = t->start[leaf + 1];
   (void)thread;
   (void)job;
   (void)err;
-  for (int64_t j = 0; j < b->d; j++) {
-    if (row[j] == 0.0f) continue;
+  for (int64_t j = 0; e < end; j++) { /* zeros are written over */
     t->index[e] = (int32_t)j;
     if (b->half) {
       t->half[e] = rpo_half_of(row[j]);
     } else {
       t->single[e] = row[j];
     }
-    e++;
+    e += row[j] != 0.0f;
   }
   b->kernels->keep_steps(b->loss, b->d, b->stride, row);
   return RPO_OK;

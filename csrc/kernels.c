@@ -169,6 +169,7 @@ const rpo_kernels NAME(RPO_ISA) = {
     .sum_loss = sum_loss,
     .project_loss = project_loss,
     .loss_value = loss_value,
+    .newton_values = newton_values,
     .keep_steps = keep_steps,
     .keep_scores = keep_scores,
     .tell_scores = tell_scores,

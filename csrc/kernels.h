@@ -66,6 +66,7 @@ typedef struct rpo_kernels {
   rpo_sum_loss_fn sum_loss;
   rpo_project_loss_fn project_loss;
   rpo_value_fn loss_value;
+  rpo_newton_fn newton_values;
   /* Of a row of d outputs, n with its padding: scores and steps become what is kept of them, in place,
    * what is kept becomes scores again, and takes in what is kept of a step (loss.h). */
   void (*keep_scores)(int32_t loss, int64_t d, int64_t n, float *f);

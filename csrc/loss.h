@@ -48,6 +48,16 @@ typedef double (*rpo_project_loss_fn)(int32_t loss, int64_t d, int64_t stride,
 typedef double (*rpo_value_fn)(int32_t loss, int64_t d, const float *f, const float *y,
                                const float *delta);
 
+/* Newton steps of sums g and h of a leaf: rate g / (h + l2), or 0 where that gains less than min_gain or
+ * there is no curvature. Returns how often the step is longer than `longest`, or the loss might rise
+ * (boost_leaf.c: safe_step), by the bound e^t - t - 1 <= RPO_BEND t^2, t <= 1. */
+#define RPO_BEND 0.71828182845904524
+typedef struct rpo_newton {
+  double rate, l2, min_gain, longest;
+} rpo_newton;
+typedef int64_t (*rpo_newton_fn)(int64_t d, const rpo_newton *how, const double *g, const double *h,
+                                 float *value);
+
 /* The loss of one output. */
 double rpo_loss_entry(int32_t loss, double f, double y, double delta);
 /* True when outputs are zeros and ones. */

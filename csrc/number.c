@@ -175,23 +175,3 @@ int32_t rpo_range_type(const rpo_range *r, int32_t family) {
   if (family == RPO_INDEX) return r->high <= 65535 ? RPO_TYPE_U16 : RPO_TYPE_I32;
   return family == RPO_REAL || type == RPO_TYPE_F64 ? real : type;
 }
-
-/* ---- 16-bit numbers ---- */
-
-uint16_t rpo_half_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  uint16_t const sign = (uint16_t)(bits >> 16 & 0x8000u);
-  uint32_t const size = bits & 0x7FFFFFFFu;
-  if (size >= 0x477FF000u) return (uint16_t)(sign | 0x7BFFu);
-  if (size < 0x38800000u) { /* below 2^-14: multiples of 2^-24 */
-    float magnitude;
-    memcpy(&magnitude, &size, sizeof magnitude);
-    float const shifted = magnitude + 0.5f; /* the last bit of 0.5 is 2^-24 */
-    uint32_t low;
-    memcpy(&low, &shifted, sizeof low);
-    return (uint16_t)(sign | (low - 0x3F000000u));
-  }
-  uint32_t const rounded = size + 0xFFFu + (size >> 13 & 1u);
-  return (uint16_t)(sign | ((rounded - 0x38000000u) >> 13));
-}

@@ -43,8 +43,25 @@ void rpo_range_join(rpo_range *range, const rpo_range *other);
 /* The narrowest type of a family. */
 int32_t rpo_range_type(const rpo_range *range, int32_t family);
 
-/* 16-bit floating point numbers: to nearest, ties to even, beyond the largest (65504) the largest. */
-uint16_t rpo_half_of(float x);
+/* 16-bit floating point numbers: to nearest, ties to even, beyond the largest (65504) the largest. No
+ * branches: rows are converted at once. */
+static inline uint16_t rpo_half_of(float x) {
+  uint32_t bits, low;
+  memcpy(&bits, &x, sizeof bits);
+  uint32_t const sign = bits >> 16 & 0x8000u;
+  int32_t size = (int32_t)(bits & 0x7FFFFFFFu);
+  size = size < 0x477FE000 ? size : 0x477FE000;
+  /* Below 2^-14 multiples of 2^-24, which is the last bit of 0.5. */
+  float shifted;
+  memcpy(&shifted, &size, sizeof shifted);
+  shifted += 0.5f;
+  memcpy(&low, &shifted, sizeof low);
+  low -= 0x3F000000u;
+  uint32_t const rounded = (uint32_t)size + 0xFFFu + ((uint32_t)size >> 13 & 1u);
+  uint32_t const high = (rounded - 0x38000000u) >> 13;
+  return (uint16_t)(sign | (size < 0x38800000 ? low : high));
+}
+
 static inline float rpo_half_value(uint16_t h) {
   uint32_t bits = (uint32_t)(h & 0x7FFFu) << 13;
   float x;
