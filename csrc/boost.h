@@ -117,9 +117,9 @@ static inline void rpo_boost_ask(const rpo_boost *b, const float *row) {
   for (int64_t j = 0; j < b->stride; j += RPO_LINE) RPO_PREFETCH(row + j);
 }
 
-/* Of long rows the one so many further on is asked for: memory answers after about as many bytes. */
-static inline int64_t rpo_boost_ahead(const rpo_boost *b, int64_t bytes) {
-  int64_t const rows = bytes / (4 * b->stride);
+/* Of long rows the one so many further on is asked for: memory answers after about 12 KB. */
+static inline int64_t rpo_boost_ahead(const rpo_boost *b) {
+  int64_t const rows = 3072 / b->stride;
   return rows < 1 ? 1 : rows < 8 ? rows : 8;
 }
 

@@ -9,7 +9,6 @@
 #define CHUNK_ROWS 512   /* float sums of more would lose too much */
 #define RANGES 4         /* of all rows */
 #define RANGE_ROWS 16    /* worth sums of their own */
-#define ROWS_AHEAD 12288 /* bytes between rows that lie apart */
 
 /* ---- Sums ---- */
 
@@ -85,13 +84,26 @@ static const float *gather(const summing *s, int thread, const int32_t *rows, in
   return f;
 }
 
-/* Rows of whole lines: gradients are added where they are found, none is written down. */
-static void sum_lines(const summing *s, int thread, const rpo_chunk *chunk, rpo_job *job,
-                      float *first, float *second) {
+/* The row so many behind the chunk's `at`, in the next chunk if need be. */
+static int32_t row_behind(const summing *s, int64_t task, int64_t at) {
   const rpo_boost *const b = s->b;
-  int64_t const ahead = rpo_boost_ahead(b, ROWS_AHEAD), last = chunk->end - 1;
-  for (int64_t at = chunk->begin; at <= last && !rpo_stopped(job); at++) {
-    int32_t const row = s->rows[at], next = s->rows[at + ahead < last ? at + ahead : last];
+  const rpo_chunk *chunk = &b->chunk[b->chunk_order[task]];
+  if (at >= chunk->end && task + 1 < b->n_chunks) {
+    int64_t const over = at - chunk->end;
+    chunk = &b->chunk[b->chunk_order[task + 1]];
+    at = chunk->begin + over;
+  }
+  return s->rows[at < chunk->end ? at : chunk->end - 1];
+}
+
+/* Rows of whole lines: gradients are added where they are found, none is written down. */
+static void sum_lines(const summing *s, int64_t task, int thread, rpo_job *job, float *first,
+                      float *second) {
+  const rpo_boost *const b = s->b;
+  const rpo_chunk *const chunk = &b->chunk[b->chunk_order[task]];
+  int64_t const ahead = rpo_boost_ahead(b);
+  for (int64_t at = chunk->begin; at < chunk->end && !rpo_stopped(job); at++) {
+    int32_t const row = s->rows[at], next = row_behind(s, task, at + ahead);
     const float *const y = rpo_boost_spread(b, thread, &row, 1);
     b->kernels->sum_loss(b->loss, b->d, b->stride, (float)b->weight[row], b->kept + row * b->stride,
                          y, b->delta, b->kept + next * b->stride, first, second);
@@ -117,7 +129,7 @@ static rpo_status sum_task(void *context, int64_t task, int thread, rpo_job *job
   if (v != NULL) b->kernels->keep_steps(b->loss, b->d, stride, move);
   memset(first, 0, (size_t)(sums * stride) * sizeof *first);
   if (sums_lines(s)) {
-    sum_lines(s, thread, chunk, job, first, second);
+    sum_lines(s, task, thread, job, first, second);
     return RPO_OK;
   }
   for (int64_t at = chunk->begin; at < chunk->end; at += b->block) {

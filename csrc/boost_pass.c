@@ -8,7 +8,6 @@
 #define TASK_NUMBERS 65536     /* scores of a task */
 #define LOSS_NUMBERS (1 << 20) /* of more scores, the training loss is told by some rows */
 #define LOSS_APART 16
-#define ROWS_AHEAD 8192         /* bytes between rows read one after another */
 #define SMALL_NUMBERS (1 << 17) /* of fewer scores a pass is over before a second thread is awake */
 
 static int64_t task_rows(const rpo_boost *b) {
@@ -183,11 +182,9 @@ static const float *last_step(const rpo_boost *b, int64_t row) {
 
 /* Rows of whole lines and one component: no gradient is written down. */
 static void update_line(const rpo_boost *b, int thread, int32_t row, int32_t after) {
-  const float *const step = last_step(b, row), *const next_step = last_step(b, after);
-  rpo_row_pass r = {b->kept + row * b->stride,   step, NULL, b->delta, b->phi,
-                    b->kept + after * b->stride, next_step};
-  settle(b, row, step == NULL ? b->rounds : b->rounds - 1);
-  if (r.next_step == NULL) r.next_step = r.next;
+  rpo_row_pass r = {b->kept + row * b->stride,  last_step(b, row), NULL, b->delta, b->phi,
+                    b->kept + after * b->stride};
+  settle(b, row, r.step == NULL ? b->rounds : b->rounds - 1);
   r.y = rpo_boost_spread(b, thread, &row, 1);
   b->z[row] = b->kernels->project_loss(b->loss, b->d, b->stride, &r);
   b->settled[row] = b->rounds;
@@ -197,10 +194,9 @@ static void update_line(const rpo_boost *b, int thread, int32_t row, int32_t aft
 static void update_lines(const pass *p, int64_t task, int thread, int64_t next, int64_t first,
                          int64_t end, const rpo_job *job) {
   const rpo_boost *const b = p->b;
-  int64_t const ahead = rpo_boost_ahead(b, ROWS_AHEAD);
+  int64_t const ahead = rpo_boost_ahead(b);
   for (; next < b->n_bag && b->bag[next] < end && !rpo_stopped(job); next++) {
-    int64_t const after = next + ahead < b->n_bag ? next + ahead : next;
-    update_line(b, thread, b->bag[next], b->bag[b->bag[after] < end ? after : next]);
+    update_line(b, thread, b->bag[next], b->bag[next + ahead < b->n_bag ? next + ahead : next]);
     add_loss(p, task, thread, next);
   }
   for (int64_t i = first; i < end && !rpo_stopped(job); i++) {

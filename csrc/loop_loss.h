@@ -249,7 +249,6 @@ ALWAYS_INLINE double project_slopes_of_row(int32_t loss, int64_t n, const rpo_ro
     int64_t const part = part_of(n, i);
     const float *const axis = r->axis + i, *const delta = r->delta == NULL ? NULL : r->delta + i;
     ask_for(r->next + i, part);
-    ask_for(r->next_step + i, part);
     if (r->step != NULL) {
       move_part(loss, part, r->f + i, r->step + i, r->y + i, delta, wide, g);
     } else {

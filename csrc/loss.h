@@ -35,12 +35,12 @@ typedef void (*rpo_sum_loss_fn)(int32_t loss, int64_t d, int64_t stride, float w
                                 const float *y, const float *delta, const float *next, float *g,
                                 float *h);
 /* One row of whole lines on its way through the first pass: f takes the step in, and its gradient is
- * projected on one axis, while parts of what comes `next` (or any that may be read) are asked for. */
+ * projected on one axis, while parts of the row that comes `next` (or any that may be read) are asked for. */
 typedef struct rpo_row_pass {
   float *f;          /* what is kept of the scores */
   const float *step; /* what is kept of a step; NULL: none, as always of softmax */
   const float *y, *delta, *axis;
-  const float *next, *next_step;
+  const float *next;
 } rpo_row_pass;
 typedef double (*rpo_project_loss_fn)(int32_t loss, int64_t d, int64_t stride,
                                       const rpo_row_pass *row);

@@ -313,7 +313,7 @@ static void projections_of_losses(void) {
       if (moves) k->take_steps(loss, r.d, stride, r.kept, step);
       k->loss(loss, 1, r.d, stride, r.kept, r.y, r.delta, r.g, NULL);
       k->project_row(axis, 1, stride, r.g, &truth);
-      rpo_row_pass const pass = {f, moves ? step : NULL, r.y, r.delta, axis, f, step};
+      rpo_row_pass const pass = {f, moves ? step : NULL, r.y, r.delta, axis, f};
       mini_context("loss %d, %lld outputs", loss, (long long)r.d);
       CHECK(k->project_loss(loss, r.d, stride, &pass) == truth);
       CHECK(memcmp(f, r.kept, (size_t)stride * 4) == 0);
