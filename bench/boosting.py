@@ -199,7 +199,7 @@ def bandwidth(folder: Path) -> Row:
     data = _problem("delicious", folder)
     n, d = data.Y.shape
     share = 0.7
-    moved = 4.0 * n * d * (2 + share)  # read and written once; the sample read again
+    moved = 4.0 * n * d * 3 * share  # the sample: read and written once, read again
     each = min(_per_round(data, 1) for _ in range(3))
     a = np.ones(n * d, dtype=np.float32)
     b = np.empty_like(a)

@@ -76,6 +76,10 @@ rpo_status rpo_hist_hands(rpo_hist *h, const rpo_control *control, rpo_error *er
     h->hand = hand;
     for (; h->hands < wanted; h->hands++) RPO_TRY(new_hand(h, &hand[h->hands], err));
   }
+  if (threads > 1 && h->branch == NULL) {
+    h->branch = rpo_new(RPO_BRANCHES, (int64_t)sizeof *h->branch);
+    if (h->branch == NULL) return rpo_fail_memory(err, "the histograms");
+  }
   h->threads = threads;
   h->hand[0].control = control;
   return RPO_OK;

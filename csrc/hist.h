@@ -51,6 +51,8 @@ typedef struct rpo_hist_branch {
   int64_t hand, first, end;
 } rpo_hist_branch;
 
+#define RPO_BRANCHES 256 /* of a tree at most */
+
 struct rpo_hist {
   const rpo_features *f;
   rpo_grow_options o;
@@ -68,8 +70,8 @@ struct rpo_hist {
   int threads;
   rpo_hist_hand *hand; /* the first grows the trunk, with others' scratch; the rest, branches */
   int64_t hands;
-  rpo_hist_branch *branch;
-  int64_t n_branches, branch_room;
+  rpo_hist_branch *branch; /* RPO_BRANCHES; NULL: of one thread */
+  rpo_feed branches;
   int64_t branch_rows; /* of a branch at most; 0: all is trunk */
 };
 

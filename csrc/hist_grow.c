@@ -1,5 +1,5 @@
 /* The loop: pop a node, split it, look for its children's cuts. Of more threads than one, small nodes
- * near the root become branches, grown side by side when the trunk is. */
+ * near the root become branches, which other threads grow while the trunk is. */
 #include <math.h>
 #include <string.h>
 
@@ -157,7 +157,7 @@ static void release_node(rpo_hist_hand *w, rpo_hist_node *node, rpo_status *stat
 /* A branch has no more rows than a thread's share; each keeps a set of slots until its turn. */
 static void plan_branches(rpo_hist *h, int64_t n) {
   int const pays = rpo_hist_work(h, n) * (double)h->stride > BRANCHED_WORK;
-  h->n_branches = 0;
+  memset(&h->branches, 0, sizeof h->branches);
   h->branch_rows = h->threads > 1 && h->o.max_leaves == 0 && pays ? n / h->threads : 0;
 }
 
@@ -165,21 +165,13 @@ static int is_branch(const rpo_hist_hand *w, const rpo_hist_node *node) {
   const rpo_hist *const h = w->h;
   int64_t const bytes = node->sums == NULL ? 0 : 8 * h->slots * h->stride;
   return w == h->hand && node->end - node->start <= h->branch_rows &&
-         (h->n_branches + 1) * bytes <= BRANCH_BYTES;
+         h->branches.made < RPO_BRANCHES && (h->branches.made + 1) * bytes <= BRANCH_BYTES;
 }
 
-static rpo_status put_off(rpo_hist *h, rpo_hist_node node, rpo_error *err) {
-  if (h->n_branches == h->branch_room) {
-    int64_t const room = 2 * h->branch_room + 64;
-    rpo_hist_branch *const branch =
-        rpo_grow(h->branch, h->n_branches, room, (int64_t)sizeof *branch);
-    if (branch == NULL) return rpo_fail_memory(err, "a tree");
-    h->branch = branch;
-    h->branch_room = room;
-  }
-  rpo_hist_branch const branch = {node, node.sums != NULL, 0, 0, 0};
-  h->branch[h->n_branches++] = branch;
-  return RPO_OK;
+static void put_off(rpo_hist *h, const rpo_hist_node *node) {
+  rpo_hist_branch const branch = {*node, node->sums != NULL, 0, 0, 0};
+  h->branch[h->branches.made] = branch;
+  rpo_feed_add(&h->branches);
 }
 
 /* ---- Growing ---- */
@@ -189,7 +181,11 @@ static rpo_status consider(rpo_hist_hand *w, rpo_hist_node node, rpo_error *err)
   rpo_status status = rpo_hist_search(w, &node, err);
   if (status == RPO_OK && split_pays(w->h, &node)) {
     node.cut.score = gain_of(w->h, &node);
-    status = is_branch(w, &node) ? put_off(w->h, node, err) : push(w, node, err);
+    if (is_branch(w, &node)) {
+      put_off(w->h, &node);
+      return RPO_OK;
+    }
+    status = push(w, node, err);
     if (status == RPO_OK) return RPO_OK;
   }
   release_node(w, &node, &status, err);
@@ -251,21 +247,22 @@ done:
   return status;
 }
 
-/* Splits what waits, and what that makes wait. */
-static rpo_status work_off(rpo_hist_hand *w, rpo_job *job, int thread, rpo_error *err) {
-  rpo_status status = RPO_OK;
+/* Splits what waits, and what that makes wait, until `enough` branches wait for other threads. */
+static rpo_status work_off(rpo_hist_hand *w, int64_t enough, rpo_job *job, int thread,
+                           rpo_error *err) {
   int64_t const most = w->h->o.max_leaves;
   for (int64_t leaves = 1; w->n_waiting > 0 && (most == 0 || leaves < most); leaves++) {
+    if (enough < INT64_MAX && w->h->branches.made >= enough) break;
     rpo_hist_node node = pop(w);
-    status = rpo_keep_on(job, thread, err);
+    rpo_status status = rpo_keep_on(job, thread, err);
     if (status == RPO_OK) status = split(w, &node, err);
     release_node(w, &node, &status, err);
-    if (status != RPO_OK) break;
+    RPO_TRY(status);
   }
-  while (w->n_waiting > 0) release_node(w, &w->waiting[--w->n_waiting], &status, err);
-  return status;
+  return RPO_OK;
 }
 
+/* The trunk, as far as it keeps all threads busy with the sums of one node. */
 static rpo_status grow_trunk(rpo_hist *h, int64_t n, uint64_t path, rpo_error *err) {
   rpo_hist_hand *const w = h->hand;
   rpo_hist_node root;
@@ -297,15 +294,12 @@ static rpo_status grow_trunk(rpo_hist *h, int64_t n, uint64_t path, rpo_error *e
     return status;
   }
   RPO_TRY(consider(w, root, err));
-  return work_off(w, &job, 0, err);
+  return work_off(w, h->branch_rows > 0 ? h->threads - 1 : INT64_MAX, &job, 0, err);
 }
 
-static rpo_status grow_branch(void *context, int64_t task, int thread, rpo_job *job,
+static rpo_status grow_branch(rpo_hist_hand *w, rpo_hist_branch *branch, rpo_job *job, int thread,
                               rpo_error *err) {
-  rpo_hist *const h = context;
-  rpo_hist_branch *const branch = &h->branch[task];
   rpo_hist_node node = branch->node;
-  rpo_hist_hand *const w = &h->hand[1 + thread];
   rpo_status status;
   branch->node.sums = branch->node.total = NULL;
   branch->hand = 1 + thread;
@@ -313,11 +307,27 @@ static rpo_status grow_branch(void *context, int64_t task, int thread, rpo_job *
   RPO_GOTO(new_node(w, -1, 0, node.start, node.end, &node.id, err));
   RPO_GOTO(push(w, node, err));
   node.sums = node.total = NULL;
-  RPO_GOTO(work_off(w, job, thread, err));
+  RPO_GOTO(work_off(w, INT64_MAX, job, thread, err));
   branch->end = w->n_nodes;
 done:
   release_node(w, &node, &status, err);
   return status;
+}
+
+/* Of as many tasks as threads the first is the rest of the trunk, which makes branches for all. */
+static rpo_status grow_rest(void *context, int64_t task, int thread, rpo_job *job,
+                            rpo_error *err) {
+  rpo_hist *const h = context;
+  if (task == 0) {
+    h->hand[0].control = NULL;
+    RPO_TRY(work_off(h->hand, INT64_MAX, job, thread, err));
+    rpo_feed_end(&h->branches);
+  }
+  for (;;) {
+    int64_t const next = rpo_feed_take(&h->branches, job);
+    if (next < 0) return RPO_OK;
+    RPO_TRY(grow_branch(&h->hand[1 + thread], &h->branch[next], job, thread, err));
+  }
 }
 
 /* A branch's nodes become the trunk's. */
@@ -342,28 +352,29 @@ static rpo_status graft(rpo_hist *h, const rpo_hist_branch *branch, rpo_error *e
   return RPO_OK;
 }
 
-static rpo_status grow_branches(rpo_hist *h, rpo_error *err) {
-  rpo_status status = RPO_OK;
-  for (int64_t i = 1; i < h->hands; i++) h->hand[i].n_nodes = 0;
-  if (h->n_branches > 0) {
-    status = rpo_run(h->hand[0].control, h->n_branches, grow_branch, h, err);
-  }
-  for (int64_t i = 0; i < h->n_branches && status == RPO_OK; i++) {
-    status = graft(h, &h->branch[i], err);
-  }
-  return status;
+static rpo_status grow(rpo_hist *h, int64_t n, uint64_t path, const rpo_control *control,
+                       rpo_error *err) {
+  for (int64_t i = 0; i < h->hands; i++) h->hand[i].n_nodes = 0;
+  plan_branches(h, n);
+  RPO_TRY(grow_trunk(h, n, path, err));
+  if (h->branches.made > 0) RPO_TRY(rpo_run(control, h->threads, grow_rest, h, err));
+  for (int64_t i = 0; i < h->branches.made; i++) RPO_TRY(graft(h, &h->branch[i], err));
+  return RPO_OK;
 }
 
-/* Slots that went to branches come back. */
-static rpo_status drop_branches(rpo_hist *h, rpo_status status, rpo_error *err) {
-  for (int64_t i = 0; i < h->n_branches; i++) {
+/* Nodes that were not split; slots that went to branches come back. */
+static rpo_status put_away(rpo_hist *h, rpo_status status, rpo_error *err) {
+  for (int64_t i = 0; i < h->hands; i++) {
+    rpo_hist_hand *const w = &h->hand[i];
+    while (w->n_waiting > 0) release_node(w, &w->waiting[--w->n_waiting], &status, err);
+  }
+  for (int64_t i = 0; i < h->branches.made; i++) {
     rpo_hist_hand *const from = &h->hand[h->branch[i].hand];
     release_node(h->hand, &h->branch[i].node, &status, err);
     if (!h->branch[i].lent || from == h->hand || from->n_spare == 0) continue;
     rpo_status const given = rpo_hist_give(h->hand, from->spare[--from->n_spare], err);
     if (status == RPO_OK) status = given;
   }
-  h->n_branches = 0;
   return status;
 }
 
@@ -399,11 +410,8 @@ rpo_status rpo_hist_run(rpo_hist *h, const int32_t *rows, int64_t n, const doubl
                         uint64_t name, const rpo_control *control, rpo_tree *out, rpo_error *err) {
   RPO_TRY(rpo_hist_hands(h, control, err));
   memcpy(h->samples, rows, (size_t)n * 4);
-  h->hand[0].n_nodes = 0;
-  plan_branches(h, n);
-  rpo_status status = grow_trunk(h, n, rpo_mix(name), err);
-  if (status == RPO_OK) status = grow_branches(h, err);
-  RPO_TRY(drop_branches(h, status, err));
+  rpo_status const status = grow(h, n, rpo_mix(name), control, err);
+  RPO_TRY(put_away(h, status, err));
   RPO_TRY(note_impurities(h, err));
   const rpo_hist_hand *const w = h->hand;
   return rpo_tree_from_nodes(w->nodes, w->n_nodes, h->samples, n, weight, out, err);

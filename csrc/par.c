@@ -96,6 +96,47 @@ int64_t rpo_add(int64_t *counter, int64_t by) {
   return value;
 }
 
+/* Counters that say what else has been written. */
+static int64_t add_after(int64_t *counter, int64_t by) {
+  int64_t value;
+#ifdef _OPENMP
+#pragma omp atomic capture seq_cst
+#endif
+  {
+    value = *counter;
+    *counter += by;
+  }
+  return value;
+}
+
+static int64_t read_before(const int64_t *counter) {
+  int64_t value;
+#ifdef _OPENMP
+#pragma omp atomic read seq_cst
+#endif
+  value = *counter;
+  return value;
+}
+
+void rpo_feed_add(rpo_feed *feed) { (void)add_after(&feed->made, 1); }
+
+void rpo_feed_end(rpo_feed *feed) { (void)add_after(&feed->over, 1); }
+
+#define SPINS 2000 /* tens of microseconds */
+
+int64_t rpo_feed_take(rpo_feed *feed, const rpo_job *job) {
+  int64_t const task = add_after(&feed->taken, 1);
+  for (int64_t spins = 0; !rpo_stopped(job); spins++) {
+    int64_t const over = read_before(&feed->over); /* first: what is made before it counts */
+    if (task < read_before(&feed->made)) return task;
+    if (over > 0) return -1;
+#ifdef _OPENMP
+    if (spins > SPINS) nap(50000);
+#endif
+  }
+  return -1;
+}
+
 static void stop(rpo_job *job) {
 #ifdef _OPENMP
 #pragma omp atomic write

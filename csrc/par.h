@@ -44,6 +44,17 @@ static inline int rpo_stopped(const rpo_job *job) {
 /* Adds to a counter that threads share; returns what it was. */
 int64_t rpo_add(int64_t *counter, int64_t by);
 
+/* Tasks that one thread makes while others do them, in the order they are made in. */
+typedef struct rpo_feed {
+  int64_t made, taken, over;
+} rpo_feed;
+
+void rpo_feed_add(rpo_feed *feed); /* what the task needs is written before */
+void rpo_feed_end(rpo_feed *feed); /* no more are made */
+/* The number of a task, for this thread alone; waits for it to be made. -1: there are no more, or
+ * everybody leaves. */
+int64_t rpo_feed_take(rpo_feed *feed, const rpo_job *job);
+
 double rpo_now(void); /* seconds on a clock that only goes forward */
 
 /* Threads a call may use: the control's, 1 without OpenMP or in the child of a fork. */
