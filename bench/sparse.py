@@ -7,8 +7,9 @@
 In cache, times are beside scipy's ``A @ Z`` and ``A.T @ Z`` (scipy has no fused product: both, one
 after the other). Out of cache, the rate is non-zeros x width x size of a number over time, as if
 every dense row came from memory anew, beside that of reading memory from end to end and that of
-``numpy.take`` of rows at random into a buffer that stays in cache; results go into arrays that are
-there. ``A'A Z`` counts an entry once, but touches a row of two dense sides with it.
+``numpy.take`` of rows at random into a buffer that stays in cache, measured in turns with them;
+results go into arrays that are there. ``A'A Z`` counts an entry once, but touches a row of two
+dense sides with it.
 """
 
 from __future__ import annotations
@@ -45,19 +46,24 @@ def matrix(shape: tuple[int, int, int], dtype) -> sparse.csr_array:
 
 
 class Clock:
-    """Seconds of a call, the least of some; on a busy machine CPU seconds over its threads."""
+    """Seconds of calls, the least of some; on a busy machine CPU seconds over their threads."""
 
     def __init__(self, busy: bool) -> None:
         self.busy = busy
 
-    def __call__(self, call: Callable, repeats: int, threads: int = 1) -> float:
+    def in_turns(self, calls: dict[str, Callable], repeats: int, threads: int = 1) -> dict:
+        """Of each of some calls in turns, again and again: a slow hour is everyone's."""
         now = process_time if self.busy else perf_counter
-        times = []
+        least = dict.fromkeys(calls, np.inf)
         for _ in range(repeats):
-            start = now()
-            call()
-            times.append((now() - start) / (threads if self.busy else 1))
-        return min(times)
+            for name, call in calls.items():
+                start = now()
+                call()
+                least[name] = min(least[name], (now() - start) / (threads if self.busy else 1))
+        return least
+
+    def __call__(self, call: Callable, repeats: int, threads: int = 1) -> float:
+        return self.in_turns({"": call}, repeats, threads)[""]
 
 
 def products(A, Z, U, n_jobs: int, ready: bool) -> dict[str, Callable]:
@@ -93,33 +99,32 @@ def near(shape: tuple[int, int, int], dtype, best: Clock) -> dict:
     return row
 
 
-def rate(n_threads: int, n_bytes: int, call: Callable[[int], None], best: Clock) -> float:
-    """Bytes a second of the same call in several threads."""
-    with ThreadPoolExecutor(n_threads) as pool:
-        time = best(lambda: list(pool.map(call, range(n_threads))), 5, n_threads)
-    return n_threads * n_bytes / time
-
-
-def memory(n_threads: int, dtype, best: Clock) -> dict[str, float]:
-    """Bytes a second from end to end, and of rows of WIDTH numbers at random."""
+def memory(dtype, pool: ThreadPoolExecutor, threads: int) -> dict[str, tuple[int, Callable]]:
+    """Bytes and calls: reading from end to end, and rows of WIDTH numbers at random."""
     rng = np.random.default_rng(2)
     Z = rng.random((FAR[0][1], WIDTH), dtype=dtype)
-    rows = rng.integers(len(Z), size=(n_threads, 2000, 64))
-    buffers = np.empty((n_threads, 64, WIDTH), dtype=dtype)
-    flat = [np.ones(1 << 25) for _ in range(n_threads)]  # 256 MB: not to fit any cache
+    rows = rng.integers(len(Z), size=(threads, 2000, 64))
+    buffers = np.empty((threads, 64, WIDTH), dtype=dtype)
+    flat = [np.ones(1 << 25) for _ in range(threads)]  # 256 MB: not to fit any cache
+
+    def read(i):
+        np.dot(flat[i], flat[i])
 
     def take(i):
         for some in rows[i]:
             np.take(Z, some, axis=0, out=buffers[i], mode="clip")
 
+    def by_all(call):
+        return lambda: list(pool.map(call, range(threads)))
+
     return {
-        "end to end": rate(n_threads, flat[0].nbytes, lambda i: np.dot(flat[i], flat[i]), best),
-        "numpy.take": rate(n_threads, rows[0].size * Z[0].nbytes, take, best),
+        "end to end": (threads * flat[0].nbytes, by_all(read)),
+        "numpy.take": (rows.size * Z[0].nbytes, by_all(take)),
     }
 
 
 def far(shape: tuple[int, int, int], dtype, best: Clock) -> dict:
-    """Rates where the dense side is far larger than the cache."""
+    """Rates where the dense side is far larger than the cache, memory's in turns with them."""
     A, rng = matrix(shape, dtype), np.random.default_rng(1)
     Z, U = (rng.random((size, WIDTH), dtype=dtype) for size in (shape[1], shape[0]))
     n_bytes = A.nnz * WIDTH * Z.itemsize
@@ -127,9 +132,14 @@ def far(shape: tuple[int, int, int], dtype, best: Clock) -> dict:
     row["scipy"] = {"A Z": n_bytes / best(lambda: A @ Z, 1)}
     for n_jobs in (1, 2):
         calls = products(A, Z, U, n_jobs, ready=True)
-        rates = {name: n_bytes / best(call, 9, n_jobs) for name, call in calls.items()}
+        with ThreadPoolExecutor(n_jobs) as pool:
+            streams = memory(dtype, pool, n_jobs)
+            all_calls = calls | {name: call for name, (_, call) in streams.items()}
+            times = best.in_turns(all_calls, 9, n_jobs)
+        rates = {name: n_bytes / times[name] for name in calls}
+        seen = {name: size / times[name] for name, (size, _) in streams.items()}
         row[f"{n_jobs} threads"] = rates
-        row[f"{n_jobs} threads, memory"] = seen = memory(n_jobs, dtype, best)
+        row[f"{n_jobs} threads, memory"] = seen
         row[f"{n_jobs} threads, share of memory"] = {
             name: value / seen["end to end"] for name, value in rates.items()
         }
