@@ -19,6 +19,11 @@ struct rpo_low {
   double *along;    /* by row: scratch */
   double *by_round; /* scratch */
   int64_t room;     /* of by_round */
+  /* Scores by which a run is stopped are asked for again and again, of the same rows. */
+  int32_t *asked; /* the rows last asked for */
+  int64_t n_asked;
+  float *told; /* n_asked x d: their scores, when asked for twice */
+  int64_t told_rounds;
 };
 
 /* Takes this way where it can be taken and is the shorter one: sets b->low. */

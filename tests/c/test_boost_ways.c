@@ -105,6 +105,34 @@ static void same_scores(int learns, int64_t rows) {
   problem_free(&p);
 }
 
+/* Scores of the same rows, asked for again and again, and of others in between. */
+static void asked_again(void) {
+  problem p = sparse_problem(ROWS);
+  run r = run_new(&p);
+  int32_t rows[ROWS];
+  float *const often = mini_room(ROWS * OUTPUTS, 4), *const once = mini_room(ROWS * OUTPUTS, 4);
+  rpo_boost *a = NULL, *b = NULL;
+  rpo_error err;
+  for (int32_t i = 0; i < ROWS; i++) rows[i] = (i * 3) % ROWS;
+  CHECK_OK(run_begin(&r, &a, &err), &err);
+  for (int step = 0; step < 9; step++) {
+    int64_t const count = step == 5 ? 7 : ROWS - 1;
+    if (step % 3 > 0) CHECK_OK(rpo_boost_run(a, step, &r.control, &err), &err);
+    CHECK_OK(rpo_boost_scores(a, rows + step / 7, count, &r.control, often, &err), &err);
+    CHECK_OK(run_begin(&r, &b, &err), &err);
+    CHECK_OK(rpo_boost_run(b, rpo_boost_rounds(a), &r.control, &err), &err);
+    CHECK_OK(rpo_boost_scores(b, rows + step / 7, count, &r.control, once, &err), &err);
+    mini_context("step %d", step);
+    CHECK(memcmp(often, once, (size_t)(count * OUTPUTS) * 4) == 0);
+    rpo_boost_free(b);
+  }
+  rpo_boost_free(a);
+  free(often);
+  free(once);
+  rpo_features_free(r.features);
+  problem_free(&p);
+}
+
 static void bits(void) {
   mini_context("without scores");
   same_scores(0, ROWS);
@@ -422,6 +450,7 @@ static void refusals(void) {
 int main(void) {
   RUN(no_other_step_has_less_loss);
   RUN(bits);
+  RUN(asked_again);
   RUN(sizes);
   RUN(memory);
   RUN(refusals);
