@@ -26,6 +26,7 @@ _SCORES = 1 << 24  # numbers of a block of scores
 _ROWS = 2048  # of codes that each pass over many labels' coefficients serves
 _MOMENTUM, _MEMORY = 0.9, 0.999
 _BATCH, _FEWEST_STEPS = 512, 1000
+_EPOCHS, _PATIENCE = 40, 15
 _HELD = 2500  # rows
 _ROUNDING = 1e-6  # of the largest: what varies less is constant
 _FLAT = 0.03  # added to the variances of standardised codes before whitening
@@ -46,13 +47,14 @@ class LogisticDecoder(BaseEstimator):
     l2 : float, default=0.2
         Half of it times the squared coefficients, those of whitened codes, is added to the sum of
         the rows' losses: 1/C of scikit-learn.
-    max_epochs : int, default=40
-        Passes over the rows; more on few rows, where a pass has few steps.
+    max_epochs : int or "auto", default="auto"
+        Passes over the rows. "auto": 40 or, on few rows, where a pass has few steps, as many as
+        have 1000.
     validation_fraction : float, default=0.1
         Share of the rows, 2500 at most, whose loss says when to stop. 0: none, all epochs are
         made. Fewer than 20 rows are never split.
-    patience : int, default=15
-        Epochs without improvement after which to stop.
+    patience : int or "auto", default="auto"
+        Epochs without improvement after which to stop. "auto": 15, or a quarter of all.
     random_state : int, RandomState instance or None, default=None
 
     Attributes
@@ -74,9 +76,9 @@ class LogisticDecoder(BaseEstimator):
         loss="softmax",
         *,
         l2=0.2,
-        max_epochs=40,
+        max_epochs="auto",
         validation_fraction=0.1,
-        patience=15,
+        patience="auto",
         random_state=None,
     ):
         store(self, locals())
@@ -128,11 +130,11 @@ class LogisticDecoder(BaseEstimator):
                 f"validation_fraction must be at least 0 and below 1, "
                 f"got {self.validation_fraction}"
             )
-        if self.max_epochs < 1 or self.patience < 1:
-            raise ValueError(
-                f"max_epochs and patience must be at least 1, "
-                f"got {self.max_epochs} and {self.patience}"
-            )
+        for name in ("max_epochs", "patience"):
+            value = getattr(self, name)
+            if isinstance(value, str) and value == "auto":
+                continue
+            number(value, name, 1, 1e9, whole=True)
 
     def _descend(self, Z: Any, Y: Any, weight: np.ndarray | None, rng: Any) -> np.ndarray:
         """Coefficients of whitened codes, the last row being intercepts."""
@@ -142,7 +144,10 @@ class LogisticDecoder(BaseEstimator):
         held, train = np.sort(order[:n_held]), order[n_held:]
         batch = max(1, min(_BATCH, len(train) // 8, max(16, _SCORES // n_labels)))
         per_epoch = -(-len(train) // batch)
-        epochs = max(self.max_epochs, -(-_FEWEST_STEPS // per_epoch))
+        epochs = self.max_epochs
+        if epochs == "auto":
+            epochs = max(_EPOCHS, -(-_FEWEST_STEPS // per_epoch))
+        patience = max(_PATIENCE, epochs // 4) if self.patience == "auto" else self.patience
         W = np.zeros((Z.shape[1], n_labels), dtype=np.float32)
         W[-1] = self._start(Y[np.sort(train)])
         steps = _Steps(W, per_epoch * epochs)
@@ -159,7 +164,7 @@ class LogisticDecoder(BaseEstimator):
             waited += 1
             if loss < best:
                 best, kept, waited = loss, W.copy(), 0
-            if waited >= max(self.patience, epochs // 4):
+            if waited >= patience:
                 break
         return kept
 

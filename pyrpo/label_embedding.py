@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,8 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
     >>> labels.shape
     (500, 3)
     """
+
+    _always_0: np.ndarray | None = None  # codes of a classifier
 
     def __init__(
         self,
@@ -220,8 +223,11 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
         self._binary = is_classifier(part)
         if self._binary:
             codes = _as_classes(codes)
+        elif sparse.issparse(codes) and not _takes_sparse_targets(part):
+            codes = codes.toarray()
         fitted = {} if weight is None else {"sample_weight": weight}
         self.n_codes_ = codes.shape[1]
+        self._always_0 = np.flatnonzero(codes.max(axis=0) == 0) if self._binary else None
         if self.n_codes_ == 1 and not isinstance(part, Ridge):
             codes = codes[:, 0]
         self.regressor_ = clone(part).fit(X, codes, **fitted)
@@ -246,11 +252,20 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
         codes = np.asarray(codes)
         if self._binary and self.n_codes_ == 1 and codes.ndim == 2:
             codes = codes[:, -1]
-        return codes.reshape(len(codes), self.n_codes_)
+        codes = codes.reshape(len(codes), self.n_codes_)
+        if self._always_0 is not None and len(self._always_0) > 0:
+            codes = codes.copy()
+            codes[:, self._always_0] = 0.0  # the one class a classifier knew is not class 1
+        return codes
 
-    def _mapped(self, X: Any) -> np.ndarray:
+    def _blocks(self, X: Any, width: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """Rows and their codes, so many rows at a time that `width` numbers of each fit a block."""
+        X = self._read_X(X, reset=False)
+        for rows in blocks(X.shape[0], max(width, self.n_codes_)):
+            yield rows, self._codes(X[rows])
+
+    def _mapped(self, codes: np.ndarray) -> np.ndarray:
         """What the decoder sees."""
-        codes = self._codes(X)
         return codes if self.feature_map_ is None else self.feature_map_.transform(codes)
 
     def transform_codes(self, X) -> np.ndarray:
@@ -282,10 +297,12 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
         p : ndarray of shape (n_samples, n_classes) or (n_samples, n_labels)
         """
         check_is_fitted(self)
-        inputs = self._mapped(self._read_X(X, reset=False))
+        return self._probabilities(self._codes(self._read_X(X, reset=False)))
+
+    def _probabilities(self, codes: np.ndarray) -> np.ndarray:
         if self.decoder_ is not None:
-            return self.decoder_.predict_proba(inputs)
-        p = np.clip(self._linear_scores(inputs), 0.0, 1.0)
+            return self.decoder_.predict_proba(self._mapped(codes))
+        p = np.clip(self._linear_scores(codes), 0.0, 1.0)
         if not self._indicator:
             total = p.sum(axis=1, keepdims=True)
             p = np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
@@ -306,10 +323,14 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
         -------
         y : ndarray of shape (n_samples,) or, of int64, (n_samples, n_labels)
         """
-        if self._is_indicator():
-            threshold = label_threshold(self.threshold, len(self.classes_))
-            return (self.predict_proba(X) > threshold).astype(np.int64)
-        return self._best(X, 1, "best")[0][:, 0]
+        if not self._is_indicator():
+            return self._best(X, 1, "best")[0][:, 0]
+        threshold = label_threshold(self.threshold, len(self.classes_))
+        parts = [
+            (self._probabilities(codes) > threshold).astype(np.int64)
+            for _, codes in self._blocks(X, len(self.classes_))
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _is_indicator(self) -> bool:
         check_is_fitted(self)
@@ -337,28 +358,24 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
     def _best(self, X, k: int, how: str):
         """The k best and what the decoder's method `how` says of them."""
         check_is_fitted(self)
-        codes = self._codes(self._read_X(X, reset=False))
-        if self.decoder_ is None:
-            index, p = top_of_blocks(
-                lambda rows: self._linear_scores(codes[rows]),
-                len(codes),
-                len(self.classes_),
-                k,
-                self.n_jobs,
-            )
-        else:
-            index, p = self._decode_best(codes, k, getattr(self.decoder_, how))
+        width = 0 if self.feature_map_ is None else len(self.decoder_.coef_)
+        parts = [self._best_of(codes, k, how) for _, codes in self._blocks(X, width)]
+        index, p = (np.concatenate(each) for each in zip(*parts, strict=True))
         return (index if self._indicator else self.classes_[index]), p
 
-    def _decode_best(self, codes: np.ndarray, k: int, decode: Any):
-        """In blocks, since a feature map widens the codes."""
-        if self.feature_map_ is None:
-            return decode(codes, k, self.n_jobs)
-        parts = [
-            decode(self.feature_map_.transform(codes[rows]), k, self.n_jobs)
-            for rows in blocks(len(codes), self.feature_map_.frequencies_.shape[1])
-        ]
-        return tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+    def _best_of(self, codes: np.ndarray, k: int, how: str):
+        if self.decoder_ is not None:
+            return getattr(self.decoder_, how)(self._mapped(codes), k, self.n_jobs)
+
+        def scores(rows: slice) -> np.ndarray:
+            return self._linear_scores(codes[rows])
+
+        return top_of_blocks(scores, len(codes), len(self.classes_), k, self.n_jobs)
+
+
+def _takes_sparse_targets(regressor: Any) -> bool:
+    """The library's own do, scikit-learn's do not."""
+    return type(regressor).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def _seeded(part: Any, rng: Any) -> Any:

@@ -26,7 +26,7 @@ from pyrpo.metrics import precision_at_k
 
 ALOI_K = (10, 20, 30, 50, 70, 100)
 ODP = {"n_samples": 1_500_000, "n_features": 500_000, "n_labels": 100_000, "words": 135}
-EPOCHS = 10  # of the decoders of generated texts
+EPOCHS = 14  # of the decoders of generated texts
 RIDGE = 10.0
 NOISY = {"noise": 0.92, "own": 0.005}  # of texts; else 0.85 and 0.02
 BANDWIDTHS = tuple(4.0**-i for i in range(5))  # to choose from, as multiples of the default

@@ -1,6 +1,7 @@
 """LabelEmbeddingClassifier, decoders and feature maps, against their parts and scikit-learn."""
 
 import pickle
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,12 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier as TheirForestClassifier
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import Ridge as TheirRidge
 from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
+from sklearn.neighbors import KNeighborsClassifier
 
 import pyrpo
 from pyrpo import LabelEmbeddingClassifier
@@ -121,12 +125,30 @@ def test_topk_by_blocks_of_rows_and_labels(loss, monkeypatch):
     np.testing.assert_allclose(model.best(X, 4)[1], scores[1], rtol=2e-5, atol=1e-6)
 
 
-def test_early_stopping_keeps_the_best():
+@pytest.mark.parametrize("loss", ["softmax", "logistic"])
+@pytest.mark.parametrize("patience", [1, 4])
+def test_early_stopping_keeps_the_best(loss, patience):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(400, 30)), np.eye(10)[rng.integers(0, 10, 400)]  # nothing to learn
-    model = LogisticDecoder(l2=0.0, patience=2, random_state=0).fit(X, Y)
-    assert model.n_epochs_ < 40 * 4
-    assert min(model.validation_loss_) <= model.validation_loss_[-1]
+    model = LogisticDecoder(loss, l2=0.0, max_epochs=60, patience=patience, random_state=0)
+    model.fit(X, Y)
+    losses = model.validation_loss_
+    assert model.n_epochs_ == len(losses) == int(np.argmin(losses)) + 1 + patience < 60
+    assert losses[-1] > 1.01 * min(losses)
+    held = np.random.RandomState(0).permutation(400)[:40]  # drawn first
+    p = np.clip(model.predict_proba(X[held]).astype(float), 1e-9, 1 - 1e-9)
+    each = -Y[held] * np.log(p)
+    if loss == "logistic":
+        each -= (1 - Y[held]) * np.log(1 - p)
+    assert each.sum() / 40 == pytest.approx(min(losses), rel=1e-4)
+
+
+def test_epochs_and_patience_are_those_asked_for():
+    X, y = classes()
+    Y = np.eye(8)[y]
+    assert LogisticDecoder(max_epochs=1, random_state=0).fit(X, Y).n_epochs_ == 1
+    assert LogisticDecoder(max_epochs=7, validation_fraction=0).fit(X, Y).n_epochs_ == 7
+    assert LogisticDecoder(validation_fraction=0).fit(X, Y).n_epochs_ > 40  # few rows
 
 
 def test_bad_parameters_of_decoders():
@@ -136,7 +158,8 @@ def test_bad_parameters_of_decoders():
         ({"loss": "hinge"}, "loss must be"),
         ({"l2": -1.0}, "l2 must be between"),
         ({"validation_fraction": 1.0}, "validation_fraction must be"),
-        ({"patience": 0}, "patience must be at least 1"),
+        ({"patience": 0}, "patience must be between 1"),
+        ({"max_epochs": 0}, "max_epochs must be between 1"),
     ]:
         with pytest.raises(ValueError, match=message):
             LogisticDecoder(**options).fit(X, Y)
@@ -252,6 +275,87 @@ def test_feature_maps_of_codes(texts, feature_map):
     p = model.decoder_.predict_proba(model.feature_map_.transform(codes))
     np.testing.assert_allclose(model.predict_proba(X_test), p, atol=1e-6)
     np.testing.assert_allclose(model.predict_topk(X_test, 1)[1][:, 0], p.max(axis=1), atol=1e-5)
+
+
+def test_any_transformer_maps_codes(texts):
+    X, Y, X_test, _ = texts
+    theirs = RBFSampler(gamma=0.5, n_components=40)
+    model = LabelEmbeddingClassifier(Rembrandt(6), feature_map=theirs, random_state=0).fit(X, Y)
+    _, best = model.predict_topk(X_test, 2)
+    p = model.predict_proba(X_test)
+    np.testing.assert_allclose(best, -np.sort(-p, axis=1)[:, :2], atol=1e-6)
+    classes_of = clone(model).fit(X, np.arange(X.shape[0]) % 7)
+    assert set(classes_of.predict(X_test)) <= set(range(7))
+
+
+def test_scikit_learns_regressors_of_sparse_labels(texts):
+    X, Y, X_test, _ = texts
+    for regressor in (LinearRegression(), TheirRidge(2.0)):
+        model = LabelEmbeddingClassifier(BinaryRelevance(), regressor, decoder="linear").fit(X, Y)
+        truth = clone(regressor).fit(X, Y.toarray()).predict(X_test)
+        _, best = model.predict_topk(X_test, 3)
+        np.testing.assert_allclose(best, -np.sort(-truth, axis=1)[:, :3], atol=1e-3)
+
+
+@pytest.mark.parametrize("k", [2, 8])
+@pytest.mark.parametrize(
+    "regressor",
+    [
+        pyrpo.RandomForestClassifier(5, random_state=0),
+        TheirForestClassifier(5, random_state=0),
+        KNeighborsClassifier(3),
+    ],
+    ids=lambda r: type(r).__module__.split(".")[0] + type(r).__name__,
+)
+@pytest.mark.parametrize("cv", [None, 3])
+def test_codes_that_are_always_the_same(texts, regressor, k, cv):
+    """An empty label is never predicted, one that all rows have always is."""
+    X, Y = texts[0].toarray(), texts[1].toarray()[:, :k].astype(float)
+    for column, value in ((0, 0.0), (k - 1, 1.0), (0, 0.0)):
+        Y[:, column] = value
+        model = LabelEmbeddingClassifier(BinaryRelevance(), regressor, decoder="linear", cv=cv)
+        codes = model.fit(X, Y).transform_codes(X[:50])
+        np.testing.assert_array_equal(codes[:, column], value)
+        np.testing.assert_array_equal(model.predict(X[:50])[:, column], value)
+
+
+def test_boosting_of_codes(texts):
+    X, Y, X_test, Y_test = texts
+    base = precision_at_k(Y_test, np.tile(Y.mean(axis=0), (X_test.shape[0], 1)), 1)
+    for regressor, embedding in (
+        (pyrpo.GradientBoostingRegressor(60, random_state=0), Rembrandt(10)),
+        (pyrpo.GradientBoostingClassifier(60, random_state=0), MLCSSP(10, random_state=0)),
+    ):
+        model = LabelEmbeddingClassifier(embedding, regressor, random_state=0).fit(X, Y)
+        assert precision_at_k(Y_test, model.predict_topk(X_test, 1), 1) > 1.1 * base
+
+
+@pytest.mark.parametrize("embedding", [BinaryRelevance(), PLST(5), MLCSSP(5)], ids=str)
+@pytest.mark.parametrize("decoder", ["linear", "logistic"])
+def test_lists_need_no_scores_of_all_rows(embedding, decoder, monkeypatch):
+    """Memory beyond the lists is that of blocks; predict's beyond the labels, too."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((3000, 50), density=0.1, rng=rng, format="csr", dtype=np.float32)
+    Y = sparse.random_array((3000, 900), density=0.01, rng=rng, format="csr", dtype=np.float32)
+    Y.data[:] = 1.0
+    decode = LogisticDecoder("logistic", max_epochs=1) if decoder == "logistic" else decoder
+    model = LabelEmbeddingClassifier(embedding, decoder=decode, random_state=0).fit(X, Y)
+    whole = model.predict(X), *model.predict_topk(X, 3)
+    monkeypatch.setattr("pyrpo.decoder._SCORES", 100 * 900)
+    monkeypatch.setattr("pyrpo.decoder._ROWS", 100)
+    tracemalloc.start()
+    labels, p = model.predict_topk(X, 3)
+    topk = tracemalloc.get_traced_memory()[1]
+    tracemalloc.reset_peak()
+    held = tracemalloc.get_traced_memory()[0]
+    predicted = model.predict(X)
+    every = tracemalloc.get_traced_memory()[1] - held
+    tracemalloc.stop()
+    assert topk < 3000 * 900 * 4 / 3
+    assert every < 2.5 * predicted.nbytes
+    np.testing.assert_array_equal(predicted, whole[0])
+    np.testing.assert_allclose(p, whole[2], rtol=1e-4, atol=1e-6)
+    assert labels.shape == (3000, 3)
 
 
 def test_binary_relevance_is_ridge_on_every_label(texts):
