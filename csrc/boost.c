@@ -13,7 +13,7 @@
 #include "rng.h"
 
 #define LATE_BYTES (1 << 20) /* of a table that waits */
-#define BLOCK_NUMBERS 1024 /* scores of a block of rows: they stay in the nearest cache */
+#define BLOCK_NUMBERS 1024   /* scores of a block of rows: they stay in the nearest cache */
 
 /* ---- Ownership ---- */
 

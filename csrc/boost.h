@@ -70,7 +70,7 @@ struct rpo_boost {
   float *tables[RPO_LATE]; /* theirs: leaves x stride; what is kept of them, once labelled */
   int64_t table_room[RPO_LATE];
   float *table; /* of the tree at hand, or the last */
-  float *phi; /* m x stride; NULL: all outputs */
+  float *phi;   /* m x stride; NULL: all outputs */
   int phi_is_set;
   double *z;    /* n x m */
   int32_t *bag; /* rows of this round's sample, ascending */
@@ -166,7 +166,7 @@ static inline double rpo_boost_weight(const rpo_boost *b, int64_t row, int64_t j
   return b->entry_weight == NULL ? w : w * (double)b->entry_weight[row * b->stride + j];
 }
 
-/* The same of the first pass: one component. */
+/* Nor in the first pass: of one component. */
 static inline int rpo_boost_projects_lines(const rpo_boost *b) {
   return rpo_boost_has_lines(b) && b->phi != NULL && b->m == 1;
 }

@@ -6,9 +6,9 @@
 #include "boost.h"
 #include "mem.h"
 
-#define CHUNK_ROWS 512   /* float sums of more would lose too much */
-#define RANGES 4         /* of all rows */
-#define RANGE_ROWS 16    /* worth sums of their own */
+#define CHUNK_ROWS 512 /* float sums of more would lose too much */
+#define RANGES 4       /* of all rows */
+#define RANGE_ROWS 16  /* worth sums of their own */
 
 /* ---- Sums ---- */
 
@@ -194,15 +194,16 @@ static double beyond_line(double x) {
   return sum;
 }
 
+/* Of the losses whose curvature changes with the score: in units of e. */
+static double slowness(int32_t loss) {
+  return loss == RPO_LOSS_LOGISTIC ? 1.0 : loss == RPO_LOSS_EXPONENTIAL ? 2.0 : 0.0;
+}
+
 /* A step that cannot raise the loss, from sums of gradients and curvatures alone: of logistic and
  * exponential losses the curvature changes by no more than e^|t| (e^(|t|/2)) along a step t, so that
  *   loss(t) - loss(0) <= -G t + H (e^|t| - |t| - 1).
  * The step is halved until that is not positive. Softmax: see joint_share; the other losses lie below
  * their parabola. */
-static double slowness(int32_t loss) {
-  return loss == RPO_LOSS_LOGISTIC ? 1.0 : loss == RPO_LOSS_EXPONENTIAL ? 2.0 : 0.0;
-}
-
 static double safe_step(double slow, double g, double h, double step) {
   if (slow == 0.0) return step;
   for (int i = 0; i < RPO_HALVINGS; i++) {
@@ -216,7 +217,7 @@ static double safe_step(double slow, double g, double h, double step) {
 
 static double newton_value(const rpo_boost *b, double g, double h) {
   double const below = h + b->l2;
-  if (!(below > 0.0) || 0.5 * g * g < b->min_gain * below) return 0.0;
+  if (!(below > 0.0) || 0.5 * g * g / below < b->min_gain) return 0.0;
   return safe_step(slowness(b->loss), g, h, b->rate * g / below);
 }
 

@@ -101,7 +101,8 @@ rpo_status rpo_boost_add(rpo_boost *b, const float *v, int64_t columns, const rp
   for (int64_t j = 0; j < b->d; j++) t.step[j] *= (float)b->rate;
   fill_table(b, v, columns, t.step);
   RPO_GOTO(rpo_boost_keep_steps(b, b->n, &passes, err));
-  for (int64_t i = 0; i < b->n; i++) b->leaf_of[i] = (int32_t)i;
+  int32_t *const leaf_of = rpo_boost_leaf_of(b, b->rounds);
+  for (int64_t i = 0; i < b->n; i++) leaf_of[i] = (int32_t)i;
   memcpy(step, t.step, (size_t)b->d * sizeof *step);
   memset(&b->tree[b->rounds], 0, sizeof *b->tree);
   b->others = ++b->rounds;

@@ -277,13 +277,14 @@ rpo_status rpo_low_label(rpo_boost *b, rpo_boost_tree *t, const rpo_control *con
 }
 
 static rpo_status keep_leaves(const rpo_boost *b, rpo_boost_tree *t, rpo_error *err) {
+  const int32_t *const leaf_of = rpo_boost_leaf_of(b, b->rounds);
   t->leaf_width = t->tree.n_leaves <= 256 ? 1 : t->tree.n_leaves <= 65536 ? 2 : 4;
   t->leaf = rpo_new(b->n, t->leaf_width);
   if (t->leaf == NULL) return rpo_fail_memory(err, "the leaves");
   for (int64_t i = 0; i < b->n; i++) {
-    if (t->leaf_width == 1) ((uint8_t *)t->leaf)[i] = (uint8_t)b->leaf_of[i];
-    if (t->leaf_width == 2) ((uint16_t *)t->leaf)[i] = (uint16_t)b->leaf_of[i];
-    if (t->leaf_width == 4) ((int32_t *)t->leaf)[i] = b->leaf_of[i];
+    if (t->leaf_width == 1) ((uint8_t *)t->leaf)[i] = (uint8_t)leaf_of[i];
+    if (t->leaf_width == 2) ((uint16_t *)t->leaf)[i] = (uint16_t)leaf_of[i];
+    if (t->leaf_width == 4) ((int32_t *)t->leaf)[i] = leaf_of[i];
   }
   return RPO_OK;
 }
@@ -296,7 +297,7 @@ rpo_status rpo_low_take(rpo_boost *b, rpo_boost_tree *t, const rpo_control *cont
   RPO_TRY(residual_along(b, t->step, control, along, err));
   double const squares = dot(t->step, t->step, b->d);
   for (int64_t i = 0; i < b->n; i++) {
-    double const g = (double)t->component[b->leaf_of[i]];
+    double const g = (double)t->component[rpo_boost_leaf_of(b, b->rounds)[i]];
     b->low->loss[i] += g * (0.5 * g * squares - along[i]);
   }
   return RPO_OK;

@@ -267,8 +267,8 @@ static rpo_status take_tree(rpo_boost *b, const rpo_model *m, int64_t tree, cons
   RPO_GOTO(rpo_model_tree(m, tree, &t.tree, &weight, err));
   RPO_GOTO(rpo_boost_table(b, t.tree.n_leaves, err));
   RPO_GOTO(unpack_leaves(b, m, tree, &t, control, err));
-  RPO_GOTO(rpo_guide_all(b->features, &t.tree, all, b->n, control,
-                         rpo_boost_leaf_of(b, b->rounds), err));
+  RPO_GOTO(rpo_guide_all(b->features, &t.tree, all, b->n, control, rpo_boost_leaf_of(b, b->rounds),
+                         err));
   if (b->low != NULL) RPO_GOTO(rpo_low_take(b, &t, control, err));
   b->tree[b->rounds++] = t;
   memset(&t, 0, sizeof t);

@@ -160,8 +160,7 @@ static const float *step_of(const rpo_boost *b, int64_t row, int64_t round) {
 /* Trees before `round`, in order; once only: a pass that was cancelled half way can be run again. */
 static void settle(const rpo_boost *b, int64_t row, int64_t round) {
   for (int64_t r = b->settled[row]; r < round; r++) {
-    b->kernels->take_steps(b->loss, b->d, b->stride, b->kept + row * b->stride,
-                           step_of(b, row, r));
+    b->kernels->take_steps(b->loss, b->d, b->stride, b->kept + row * b->stride, step_of(b, row, r));
     b->settled[row] = r + 1;
   }
 }

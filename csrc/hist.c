@@ -50,7 +50,7 @@ static rpo_status new_hand(rpo_hist *h, rpo_hist_hand *w, rpo_error *err) {
   const rpo_features *const f = h->f;
   memset(w, 0, sizeof *w);
   w->h = h;
-  w->mark = rpo_new_zero(f->rows, 1);
+  w->mark = rpo_new_zero(f->sparse ? f->rows : 0, 1);
   w->permutation = rpo_new(f->cols, 4);
   w->swaps = rpo_new(f->cols, 4);
   w->drawn = rpo_new(f->cols, 4);

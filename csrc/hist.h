@@ -32,7 +32,7 @@ typedef struct rpo_hist_hand {
   const rpo_control *control; /* of jobs within a node; NULL: none */
   rpo_node *nodes;
   int64_t n_nodes, node_room;
-  uint8_t *mark; /* by row, zero between uses */
+  uint8_t *mark; /* sparse: by row, zero between uses */
   int32_t *permutation, *swaps, *drawn;
   rpo_cut *found;  /* by place in drawn */
   uint8_t *usable; /* the same: not constant in the node */
@@ -73,6 +73,7 @@ struct rpo_hist {
   rpo_hist_branch *branch; /* RPO_BRANCHES; NULL: of one thread */
   rpo_feed branches;
   int64_t branch_rows; /* of a branch at most; 0: all is trunk */
+  rpo_control alone;   /* the caller's, of one thread: the first polls within its nodes */
 };
 
 /* `counted`: weights are not all 1. */

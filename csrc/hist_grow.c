@@ -8,7 +8,7 @@
 #include "rng.h"
 
 #define POOLED_BYTES (64 << 20) /* a larger set of slots is made feature by feature */
-#define BRANCH_BYTES (64 << 20) /* of slots that wait with branches */
+#define BRANCH_BYTES (64 << 20) /* of slots that wait with branches; of a set for each thread */
 #define BRANCHED_WORK 100000    /* additions of a tree worth branches */
 
 /* ---- Nodes ---- */
@@ -23,6 +23,8 @@ static int is_pooled(const rpo_hist *h, int64_t rows) {
   return 2 * h->o.max_features > h->f->cols && h->slots <= POOLED_BYTES / 8 / h->stride &&
          rows * h->f->cols >= 4 * h->slots;
 }
+
+static int64_t slot_bytes(const rpo_hist *h) { return 8 * h->slots * h->stride; }
 
 static void add_total(const rpo_hist *h, rpo_hist_node *node) {
   memset(node->total, 0, (size_t)h->stride * sizeof(double));
@@ -154,16 +156,18 @@ static void release_node(rpo_hist_hand *w, rpo_hist_node *node, rpo_status *stat
 
 /* ---- Branches ---- */
 
-/* A branch has no more rows than a thread's share; each keeps a set of slots until its turn. */
+/* A branch has no more rows than a thread's share; each keeps a set of slots until its turn, and each
+ * thread some of its own. */
 static void plan_branches(rpo_hist *h, int64_t n) {
   int const pays = rpo_hist_work(h, n) * (double)h->stride > BRANCHED_WORK;
+  int const fits = !is_pooled(h, n) || h->threads * slot_bytes(h) <= BRANCH_BYTES;
   memset(&h->branches, 0, sizeof h->branches);
-  h->branch_rows = h->threads > 1 && h->o.max_leaves == 0 && pays ? n / h->threads : 0;
+  h->branch_rows = h->threads > 1 && h->o.max_leaves == 0 && pays && fits ? n / h->threads : 0;
 }
 
 static int is_branch(const rpo_hist_hand *w, const rpo_hist_node *node) {
   const rpo_hist *const h = w->h;
-  int64_t const bytes = node->sums == NULL ? 0 : 8 * h->slots * h->stride;
+  int64_t const bytes = node->sums == NULL ? 0 : slot_bytes(h);
   return w == h->hand && node->end - node->start <= h->branch_rows &&
          h->branches.made < RPO_BRANCHES && (h->branches.made + 1) * bytes <= BRANCH_BYTES;
 }
@@ -294,7 +298,8 @@ static rpo_status grow_trunk(rpo_hist *h, int64_t n, uint64_t path, rpo_error *e
     return status;
   }
   RPO_TRY(consider(w, root, err));
-  return work_off(w, h->branch_rows > 0 ? h->threads - 1 : INT64_MAX, &job, 0, err);
+  int64_t const enough = h->threads <= RPO_BRANCHES ? h->threads - 1 : RPO_BRANCHES;
+  return work_off(w, h->branch_rows > 0 ? enough : INT64_MAX, &job, 0, err);
 }
 
 static rpo_status grow_branch(rpo_hist_hand *w, rpo_hist_branch *branch, rpo_job *job, int thread,
@@ -315,16 +320,17 @@ done:
 }
 
 /* Of as many tasks as threads the first is the rest of the trunk, which makes branches for all. */
-static rpo_status grow_rest(void *context, int64_t task, int thread, rpo_job *job,
-                            rpo_error *err) {
+static rpo_status grow_rest(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
   rpo_hist *const h = context;
+  const rpo_control *const polled = thread == 0 ? &h->alone : NULL;
+  h->hand[1 + thread].control = polled;
   if (task == 0) {
-    h->hand[0].control = NULL;
+    h->hand[0].control = polled;
     RPO_TRY(work_off(h->hand, INT64_MAX, job, thread, err));
     rpo_feed_end(&h->branches);
   }
   for (;;) {
-    int64_t const next = rpo_feed_take(&h->branches, job);
+    int64_t const next = rpo_feed_take(&h->branches, job, thread);
     if (next < 0) return RPO_OK;
     RPO_TRY(grow_branch(&h->hand[1 + thread], &h->branch[next], job, thread, err));
   }
@@ -357,7 +363,11 @@ static rpo_status grow(rpo_hist *h, int64_t n, uint64_t path, const rpo_control 
   for (int64_t i = 0; i < h->hands; i++) h->hand[i].n_nodes = 0;
   plan_branches(h, n);
   RPO_TRY(grow_trunk(h, n, path, err));
-  if (h->branches.made > 0) RPO_TRY(rpo_run(control, h->threads, grow_rest, h, err));
+  if (h->branches.made > 0) {
+    h->alone = *control;
+    h->alone.n_threads = 1;
+    RPO_TRY(rpo_run(control, h->threads, grow_rest, h, err));
+  }
   for (int64_t i = 0; i < h->branches.made; i++) RPO_TRY(graft(h, &h->branch[i], err));
   return RPO_OK;
 }

@@ -61,8 +61,7 @@ static const rpo_control *control_for(const rpo_hist_hand *w, double work) {
 
 double rpo_hist_work(const rpo_hist *h, int64_t rows) {
   const rpo_features *const f = h->f;
-  double const each =
-      f->sparse ? (double)f->row_start[f->rows] / (double)f->rows : (double)f->cols;
+  double const each = f->sparse ? (double)f->row_start[f->rows] / (double)f->rows : (double)f->cols;
   return (double)rows * each;
 }
 
@@ -75,7 +74,7 @@ rpo_status rpo_hist_build(rpo_hist_hand *w, const int32_t *rows, int64_t n, doub
     return rpo_run(control_for(w, rpo_hist_work(h, n)), tasks, build_features, &b, err);
   }
   const rpo_control *const control = control_for(w, rpo_hist_work(h, n) - (double)h->slots);
-  b.blocks = control == NULL ? 1 : h->threads;
+  b.blocks = rpo_threads(control, h->threads);
   RPO_TRY(rpo_run(control, b.blocks, build_rows, &b, err));
   int64_t const numbers = h->slots * h->stride;
   for (int64_t t = 1; t < b.blocks; t++) {
@@ -113,9 +112,9 @@ static rpo_status search_block(void *context, int64_t task, int thread, rpo_job 
     } else if (h->f->sparse) {
       usable = kernels->hist_listed(h, j, w->mark, node->total, own, found);
     } else {
-      usable = kernels->hist_direct(h, j, h->samples + node->start,
-                                    h->beside + node->start * h->stride, node->end - node->start,
-                                    node->total, own, found);
+      usable =
+          kernels->hist_direct(h, j, h->samples + node->start, h->beside + node->start * h->stride,
+                               node->end - node->start, node->total, own, found);
     }
     w->usable[i] = (uint8_t)usable;
   }

@@ -400,7 +400,7 @@ static int64_t newton_values(int64_t d, const rpo_newton *how, const double *res
   int64_t unsafe = 0; /* as wide as what is compared: the loop vectorises */
   for (int64_t j = 0; j < d; j++) {
     double const below = h[j] + l2, tried = below > 0.0 ? rate * g[j] / below : 0.0;
-    double const step = 0.5 * g[j] * g[j] >= least * below ? tried : 0.0;
+    double const step = 0.5 * g[j] * g[j] / below >= least ? tried : 0.0;
     unsafe += fabs(step) <= longest ? 0 : 1;
     unsafe += h[j] * step * step * RPO_BEND <= g[j] * step ? 0 : 1;
     value[j] = (float)step;

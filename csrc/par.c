@@ -122,21 +122,6 @@ void rpo_feed_add(rpo_feed *feed) { (void)add_after(&feed->made, 1); }
 
 void rpo_feed_end(rpo_feed *feed) { (void)add_after(&feed->over, 1); }
 
-#define SPINS 2000 /* tens of microseconds */
-
-int64_t rpo_feed_take(rpo_feed *feed, const rpo_job *job) {
-  int64_t const task = add_after(&feed->taken, 1);
-  for (int64_t spins = 0; !rpo_stopped(job); spins++) {
-    int64_t const over = read_before(&feed->over); /* first: what is made before it counts */
-    if (task < read_before(&feed->made)) return task;
-    if (over > 0) return -1;
-#ifdef _OPENMP
-    if (spins > SPINS) nap(50000);
-#endif
-  }
-  return -1;
-}
-
 static void stop(rpo_job *job) {
 #ifdef _OPENMP
 #pragma omp atomic write
@@ -159,6 +144,21 @@ int rpo_poll(rpo_job *job, int thread) {
   if (control->progress(control->user, done, job->total) == 0) return 0;
   stop(job);
   return 1;
+}
+
+#define SPINS 2000 /* tens of microseconds */
+
+int64_t rpo_feed_take(rpo_feed *feed, rpo_job *job, int thread) {
+  int64_t const task = add_after(&feed->taken, 1);
+  for (int64_t spins = 0; !rpo_poll(job, thread); spins++) {
+    int64_t const over = read_before(&feed->over); /* first: what is made before it counts */
+    if (task < read_before(&feed->made)) return task;
+    if (over > 0) return -1;
+#ifdef _OPENMP
+    if (spins > SPINS) nap(50000);
+#endif
+  }
+  return -1;
 }
 
 rpo_status rpo_keep_on(rpo_job *job, int thread, rpo_error *err) {

@@ -53,7 +53,7 @@ void rpo_feed_add(rpo_feed *feed); /* what the task needs is written before */
 void rpo_feed_end(rpo_feed *feed); /* no more are made */
 /* The number of a task, for this thread alone; waits for it to be made. -1: there are no more, or
  * everybody leaves. */
-int64_t rpo_feed_take(rpo_feed *feed, const rpo_job *job);
+int64_t rpo_feed_take(rpo_feed *feed, rpo_job *job, int thread);
 
 double rpo_now(void); /* seconds on a clock that only goes forward */
 
