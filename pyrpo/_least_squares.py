@@ -60,7 +60,8 @@ class LeastSquares:
         self.used, self.X = _used_columns(X)
         self.weight = None if weight is None else weight.astype(X.dtype)
         self.total = float(X.shape[0] if weight is None else weight.sum())
-        self.mean = self._mean() if center else None
+        self._exact_mean = self._mean() if center else None
+        self.mean = self._exact_mean.astype(X.dtype) if center else None
         self.ridge, self.tol, self.max_iter = float(ridge), tol, max_iter
         if solver == "auto":
             few = not sparse.issparse(X) or self.X.shape[1] <= _FEW
@@ -71,7 +72,8 @@ class LeastSquares:
     # ---- products with the centred, weighted X ----
 
     def _mean(self) -> np.ndarray:
-        weight = np.ones(self.X.shape[0], self.X.dtype) if self.weight is None else self.weight
+        """In double precision: squares of what it leaves out add up."""
+        weight = np.ones(self.X.shape[0]) if self.weight is None else self.weight.astype(np.float64)
         return (self.X.T @ weight) / self.total
 
     def whole_mean(self) -> np.ndarray:
@@ -109,7 +111,7 @@ class LeastSquares:
         weight = np.ones(self.X.shape[0], self.X.dtype) if self.weight is None else self.weight
         diagonal = squares.T @ weight
         if self.mean is not None:
-            diagonal = diagonal - self.total * self.mean**2
+            diagonal = diagonal - (self.total * self._exact_mean**2).astype(diagonal.dtype)
         return diagonal + self.ridge
 
     # ---- solving ----
@@ -162,7 +164,7 @@ class LeastSquares:
         """A dense X whose gram matrix is the weighted one, in double precision."""
         X = self.X.astype(np.float64)
         if self.mean is not None:
-            X -= self.mean.astype(np.float64)
+            X -= self._exact_mean
         return X if self.weight is None else X * np.sqrt(self.weight.astype(np.float64))[:, None]
 
     def _gram(self) -> np.ndarray:
@@ -172,11 +174,12 @@ class LeastSquares:
             right = X if weight is None else X.multiply(weight[:, None])
             gram = (X.T.astype(np.float64) @ right).toarray()
         else:
-            X = X.astype(np.float64, copy=False)
+            X, centred = X.astype(np.float64, copy=False), X.dtype != np.float64
+            if self.mean is not None and centred:
+                X -= self._exact_mean  # a copy
             gram = X.T @ (X if weight is None else weight[:, None] * X)
-        if self.mean is not None:
-            mean = self.mean.astype(np.float64)
-            gram -= self.total * np.outer(mean, mean)
+        if self.mean is not None and (sparse.issparse(X) or not centred):
+            gram -= self.total * np.outer(self._exact_mean, self._exact_mean)
         gram[np.diag_indices_from(gram)] += self.ridge
         return gram
 

@@ -78,10 +78,13 @@ class CompressedLabeling(Embedding):
         projection = GaussianProjection(k, random_state=rng.randint(2**31 - 1)).fit(Y)
         self.components_ = projection.components_.astype(Y.dtype)
         labels = sparse.csr_array(Y != 0).astype(np.float64)
+        weight = np.ones(Y.shape[0]) if weight is None else weight
+        rows = np.flatnonzero(weight)
+        labels, weight = labels[rows], weight[rows]
         n_clusters = isqrt(Y.shape[1]) if self.n_clusters is None else self.n_clusters
-        self.distilled_ = distill(labels, max(1, n_clusters), rng)
+        self.distilled_ = distill(labels, weight, max(1, n_clusters), rng)
         self._signs = self._encode(self.distilled_.astype(Y.dtype))
-        self._fit_tests(labels, np.ones(Y.shape[0]) if weight is None else weight)
+        self._fit_tests(labels, weight)
         self.n_components_ = k
 
     def _fit_tests(self, Y: Any, weight: np.ndarray) -> None:
@@ -131,15 +134,18 @@ def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.divide(a, b, out=np.zeros(len(a)), where=b > 0)
 
 
-def distill(Y: Any, n_clusters: int, rng: np.random.RandomState) -> sparse.csr_array:
+def distill(
+    Y: Any, weight: np.ndarray, n_clusters: int, rng: np.random.RandomState
+) -> sparse.csr_array:
     """Frequent label sets by recursive clustering and subtraction, and all single labels."""
     found: set[tuple[int, ...]] = set()
     left = Y
     for _ in range(_ROUNDS):
-        left = left[np.flatnonzero(np.diff(left.indptr) > 1)]
+        rows = np.flatnonzero(np.diff(left.indptr) > 1)
+        left, weight = left[rows], weight[rows]
         if left.shape[0] == 0:
             break
-        sets = _common_sets(left, min(n_clusters, left.shape[0]), rng)
+        sets = _common_sets(left, weight, min(n_clusters, left.shape[0]), rng)
         if not sets:
             break
         found.update(sets)
@@ -156,17 +162,20 @@ def _rows_of(sets: list[tuple[int, ...]], n_labels: int) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(len(sets), n_labels))
 
 
-def _common_sets(Y: Any, n_clusters: int, rng: np.random.RandomState) -> list[tuple[int, ...]]:
+def _common_sets(
+    Y: Any, weight: np.ndarray, n_clusters: int, rng: np.random.RandomState
+) -> list[tuple[int, ...]]:
     """Labels that most vectors of a cluster hold, two or more."""
     means = MiniBatchKMeans(n_clusters, n_init=3, random_state=rng.randint(2**31 - 1))
     narrow = (Y.data, Y.indices.astype(np.int32), Y.indptr.astype(np.int32))
-    cluster = means.fit_predict(sparse.csr_matrix(narrow, shape=Y.shape))
+    cluster = means.fit_predict(sparse.csr_matrix(narrow, shape=Y.shape), sample_weight=weight)
     member = sparse.csr_array(
-        (np.ones(len(cluster)), (cluster, np.arange(len(cluster)))),
+        (weight, (cluster, np.arange(len(cluster)))),
         shape=(n_clusters, len(cluster)),
     )
     share = sparse.csr_array(member @ Y)
     count = member.sum(axis=1)
+    count[count == 0] = 1.0
     share.data /= count[np.repeat(np.arange(n_clusters), np.diff(share.indptr))]
     sets = []
     for start, end in zip(share.indptr[:-1], share.indptr[1:], strict=True):

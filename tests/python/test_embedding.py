@@ -1,5 +1,7 @@
 """Embeddings of the label space against dense references, the papers' propositions, odd inputs."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge as DenseRidge
 from sklearn.linear_model import orthogonal_mp
 
+import pyrpo
 from pyrpo._least_squares import LeastSquares, Ridge
 from pyrpo.embedding import (
     CPLST,
@@ -158,6 +161,8 @@ def test_weights_are_repetitions(kind):
         PLST(3, center=True),
         CPLST(3),
         MOPLMS(3),
+        MLCSSP(3, random_state=0),
+        KernelMLCSSP(3, random_state=0),
         CompressedSensing(3, random_state=0),
     ):
         a = clone(model).fit(kind(X), kind(Y), sample_weight=weight)
@@ -214,6 +219,45 @@ def test_rembrandt_with_another_regressor(cv):
     a = Rembrandt(3, regressor=linear, random_state=0).fit(X, Y).components_
     b = Rembrandt(3, ridge=1.0, random_state=0).fit(X, Y).components_
     np.testing.assert_allclose(a.T @ a, b.T @ b, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "regressor",
+    [
+        pyrpo.RandomForestRegressor(10, random_state=0),
+        pyrpo.GradientBoostingRegressor(20, random_state=0),
+    ],
+    ids=lambda r: type(r).__name__,
+)
+def test_rembrandt_with_our_regressors(regressor):
+    """Line 5 by a forest or by boosting: directions that X predicts, though not linearly."""
+    rng = np.random.default_rng(0)
+    X = rng.random((600, 4))
+    signal = ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)).astype(float)
+    Y = rng.normal(size=(600, 8))
+    Y[:, 2] += 2 * signal - 1
+    Y[:, 5] -= 2 * signal - 1
+    truth = np.zeros(8)
+    truth[[2, 5]] = np.sqrt(0.5), -np.sqrt(0.5)
+    weight = np.ones(600)
+    for options in ({}, {"cv": 3}):
+        model = Rembrandt(1, regressor=regressor, center=True, q=2, random_state=0, **options)
+        V = model.fit(X, Y, sample_weight=weight).components_
+        assert abs(V[0] @ truth) > 0.9
+    linear = Rembrandt(1, center=True, q=2, random_state=0).fit(X, Y).components_
+    assert abs(linear[0] @ truth) < 0.9
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_means_of_features(kind, dtype):
+    """Least squares of centred features, their means a thousand deviations."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(2000, 5)) + 1000).astype(dtype)
+    truth = rng.normal(size=(5, 3))
+    T = ((X - X.mean(axis=0, dtype=float)) @ truth).astype(dtype)
+    Z = LeastSquares(kind(X), center=True).solve(T)
+    np.testing.assert_allclose(Z, truth, atol=5e-3 if dtype == np.float32 else 1e-6)
 
 
 def test_float32_stays():
@@ -344,12 +388,48 @@ def test_compressed_labeling_recovers_label_sets():
 def test_distilled_sets_are_the_common_ones():
     Y = np.zeros((60, 6))
     Y[:30, :3], Y[30:, 3:5] = 1, 1
-    sets = distill(sparse.csr_array(Y), 2, np.random.RandomState(0))
+    sets = distill(sparse.csr_array(Y), np.ones(60), 2, np.random.RandomState(0))
     found = {tuple(np.flatnonzero(row)) for row in sets.toarray()}
     assert found == {(0, 1, 2), (3, 4), (0,), (1,), (2,), (3,), (4,)}
 
 
+def test_weights_of_distilling():
+    """Rows of weight 0 are not there; a cluster's set is what most of its weight holds."""
+    rng = np.random.default_rng(0)
+    Y = sparse.csr_array((rng.random((200, 12)) < 0.3).astype(float))
+    weight = rng.integers(0, 3, 200).astype(float)
+    rows = np.flatnonzero(weight)
+    a = CompressedLabeling(40, random_state=0).fit(Y, sample_weight=weight)
+    b = CompressedLabeling(40, random_state=0).fit(Y[rows], sample_weight=weight[rows])
+    codes = a.transform(Y)
+    np.testing.assert_array_equal(a.inverse_transform(codes), b.inverse_transform(codes))
+    Y = np.zeros((60, 4))
+    Y[:, :2], Y[:40, 2], Y[40:, 3] = 1, 1, 1  # one cluster: label 2 has most rows, 3 most weight
+    weight = np.where(Y[:, 3] > 0, 10.0, 1.0)
+    sets = distill(sparse.csr_array(Y), weight, 1, np.random.RandomState(0))
+    assert (0, 1, 3) in {tuple(np.flatnonzero(row)) for row in sets.toarray()}
+
+
 # ---- what all have in common ----
+
+
+SQUARE = MOPLMS | KernelMLCSSP | CompressedLabeling  # defined by squares of labels; slow
+
+
+@pytest.mark.parametrize("model", [m for m in ALL if not isinstance(m, SQUARE)], ids=str)
+def test_nothing_dense_is_made(model):
+    """No array of samples or labels times labels."""
+    rng = np.random.default_rng(0)
+    n, d = 2500, 2500
+    X = sparse.random_array((n, 40), density=0.1, rng=rng, format="csr", dtype=np.float32)
+    Y = sparse.random_array((n, d), density=0.002, rng=rng, format="csr", dtype=np.float32)
+    Y.data[:] = 1.0
+    model = clone(model)
+    tracemalloc.start()
+    model.fit(X, Y).transform(Y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * n * d / 2
 
 
 @pytest.mark.parametrize("model", ALL, ids=str)
