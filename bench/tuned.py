@@ -229,30 +229,43 @@ def search(tool: str, data, split: int, seconds: float, folds: int) -> dict[str,
             "with all folds": whole, "models": len(best.models), "seconds": used}  # fmt: skip
 
 
-def table(results: dict[str, Any]) -> str:
-    """Mean and deviation over the splits that all tools of a set have; settings tried."""
-    lines = [f"| set | splits | {' | '.join(TOOLS)} |", "|---" * (len(TOOLS) + 2) + "|"]
+def scores_of(results: dict[str, Any]):
+    """Set by set, every tool's scores of the splits that all tools have."""
     for name in SETS:
-        runs: dict[str, dict[str, Any]] = {tool: {} for tool in TOOLS}
-        for key, result in results.items():
-            where, split, tool = key.split("/")
-            if where == name:
-                runs[tool][split] = result
-        splits = sorted(set.intersection(*([set(own) for own in runs.values() if own] or [set()])))
-        if not splits:
-            continue
-        scores = {t: np.array([own[s]["score"] for s in splits]) for t, own in runs.items() if own}
+        runs = runs_of(results, name)
+        if runs:
+            yield name, {t: np.array([r["score"] for r in own]) for t, own in runs.items()}
+
+
+def runs_of(results: dict[str, Any], name: str) -> dict[str, list[dict[str, Any]]]:
+    """What each tool found on the splits of a set that all tools have."""
+    runs: dict[str, dict[str, Any]] = {}
+    for key, result in results.items():
+        where, split, tool = key.split("/")
+        if where == name:
+            runs.setdefault(tool, {})[split] = result
+    splits = sorted(set.intersection(*map(set, runs.values()))) if runs else []
+    return {tool: [runs[tool][s] for s in splits] for tool in TOOLS if splits and tool in runs}
+
+
+def table(results: dict[str, Any]) -> str:
+    """Mean and deviation over the splits; settings tried, and models where they are several."""
+    lines = [f"| set | splits | {' | '.join(TOOLS)} |", "|---" * (len(TOOLS) + 2) + "|"]
+    for name, scores in scores_of(results):
+        runs = runs_of(results, name)
         top = max(scores, key=lambda tool: scores[tool].mean())
         cells = []
-        for tool, own in runs.items():
-            if not own:
+        for tool in TOOLS:
+            if tool not in runs:
                 cells.append("–")
                 continue
-            mean, mark = scores[tool].mean(), "**" if tool == top else ""
-            deviation = scores[tool].std(ddof=1) if len(splits) > 1 else 0.0
-            tried = np.mean([own[s]["settings"] for s in splits])
-            cells.append(f"{mark}{mean:.4f} ± {deviation:.4f}{mark} ({tried:.0f})")
-        lines.append(f"| {name} | {len(splits)} | {' | '.join(cells)} |")
+            own, mark = scores[tool], "**" if tool == top else ""
+            deviation = own.std(ddof=1) if len(own) > 1 else 0.0
+            tried = f"{np.mean([r['settings'] for r in runs[tool]]):.0f}"
+            if "models" in runs[tool][0]:
+                tried += f", {np.mean([r['models'] for r in runs[tool]]):.1f}"
+            cells.append(f"{mark}{own.mean():.4f} ± {deviation:.4f}{mark} ({tried})")
+        lines.append(f"| {name} | {len(scores[top])} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
