@@ -13,7 +13,8 @@ C_FILES = $(wildcard include/*.h csrc/*.[ch] tools/*.[ch] tests/c/*.[ch] tests/c
                     examples/c/*.[ch] examples/cpp/*.cpp tests/fuzz/*.[ch])
 PY_FILES := pyrpo tests bench examples
 
-.PHONY: help demo bench bench-boosting bench-joly2014 bench-joly2017 bench-bi2013 bench-mineiro2015 \
+.PHONY: help demo bench bench-boosting bench-sparse bench-joly2014 bench-joly2017 bench-bi2013 \
+        bench-mineiro2015 \
         test test-c test-examples test-python check lint check-c dev format clean \
         check-long long-python long-sanitize long-serial long-valgrind long-clang long-race long-foreign \
         long-soak long-analysis coverage fuzz fuzz-text
@@ -24,6 +25,7 @@ help:
 	@echo "make dev         editable install: C sources are rebuilt on import"
 	@echo "make bench       speed and size beside scikit-learn (DATA=folder, ARGS='--quick')"
 	@echo "make bench-boosting  boosting beside the peers that are installed in .venv; its page"
+	@echo "make bench-sparse    sparse products beside scipy's and the memory's speed"
 	@echo "make bench-joly2014  the forest paper's tables and figures (DATA=folder, ARGS='--quick')"
 	@echo "make bench-joly2017  the boosting paper's tables and figures (DATA=folder, ARGS='--quick')"
 	@echo "make bench-bi2013, make bench-mineiro2015  those of the papers on label spaces"
@@ -76,6 +78,9 @@ bench-boosting: $(STAMP)/package
 	$(VENV)/bin/python bench/boosting.py $(if $(DATA),--data $(DATA)) $(ARGS)
 	$(VENV)/bin/python bench/tuned.py $(if $(DATA),--data $(DATA))
 	$(VENV)/bin/python bench/boosting_page.py
+
+bench-sparse: $(STAMP)/package
+	$(VENV)/bin/python bench/sparse.py $(ARGS)
 
 bench-joly2014: $(STAMP)/package
 	$(VENV)/bin/python -m bench.joly2014 $(if $(DATA),--data $(DATA)) $(ARGS)
