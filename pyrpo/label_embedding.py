@@ -258,11 +258,12 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
             codes[:, self._always_0] = 0.0  # the one class a classifier knew is not class 1
         return codes
 
-    def _blocks(self, X: Any, width: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """Rows and their codes, so many rows at a time that `width` numbers of each fit a block."""
+    def _blocks(self, X: Any, width: int) -> Iterator[np.ndarray]:
+        """Codes of so many rows at a time that `width` numbers of each fit a block."""
         X = self._read_X(X, reset=False)
-        for rows in blocks(X.shape[0], max(width, self.n_codes_)):
-            yield rows, self._codes(X[rows])
+        n = X.shape[0]
+        for rows in blocks(n, max(width, self.n_codes_)):
+            yield self._codes(X if rows == slice(0, n) else X[rows])
 
     def _mapped(self, codes: np.ndarray) -> np.ndarray:
         """What the decoder sees."""
@@ -328,7 +329,7 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
         threshold = label_threshold(self.threshold, len(self.classes_))
         parts = [
             (self._probabilities(codes) > threshold).astype(np.int64)
-            for _, codes in self._blocks(X, len(self.classes_))
+            for codes in self._blocks(X, len(self.classes_))
         ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -359,7 +360,7 @@ class LabelEmbeddingClassifier(SavesArrays, ClassifierMixin, BaseEstimator):
         """The k best and what the decoder's method `how` says of them."""
         check_is_fitted(self)
         width = 0 if self.feature_map_ is None else len(self.decoder_.coef_)
-        parts = [self._best_of(codes, k, how) for _, codes in self._blocks(X, width)]
+        parts = [self._best_of(codes, k, how) for codes in self._blocks(X, width)]
         index, p = (np.concatenate(each) for each in zip(*parts, strict=True))
         return (index if self._indicator else self.classes_[index]), p
 
