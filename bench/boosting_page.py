@@ -120,7 +120,8 @@ standardised outputs; mean ± deviation over splits (settings tried, models in t
 2026-11-20, AMD EPYC (Zen 5), beside another run; xgboost 3.4.1, catboost 1.2.10, lightgbm 4.7.0.
 What was measured first, and why all fifths are used above: with one fifth to choose by and all the
 time for drawing (`--folds 1`), the best model by it alone. Where sets are small the best of
-hundreds of settings by so few rows is the luckiest.
+hundreds of settings by so few rows is the luckiest. Tools that are done with one or two settings in
+ten seconds gain less by the rule above, or lose: catboost on yeast, wq and atp1d.
 
 {tuned.table(one["results"])}
 """
