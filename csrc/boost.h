@@ -2,8 +2,8 @@
  *
  * A round: the scores F take the last tree in, and the new gradient is projected, in one pass over the
  * rows (boost_pass.c; long rows that are not in the round's sample wait until they are, which saves
- * their way through memory); a tree is grown on the projections (hist.c); its leaves are labelled with sums
- * over their rows, in a second pass (boost_leaf.c, boost_step.c). The gradient is never stored. */
+ * their way through memory); a tree is grown on the projections (hist.c); its leaves are labelled with
+ * sums over their rows, in a second pass (boost_leaf.c, boost_step.c). The gradient is never stored. */
 #ifndef RPO_BOOST_H
 #define RPO_BOOST_H
 #include "hist.h"

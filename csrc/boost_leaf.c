@@ -84,7 +84,7 @@ static const float *gather(const summing *s, int thread, const int32_t *rows, in
   return f;
 }
 
-/* The row so many behind the chunk's `at`, in the next chunk if need be. */
+/* The row at a place of the task's chunk or, behind its end, as far into the next task's. */
 static int32_t row_behind(const summing *s, int64_t task, int64_t at) {
   const rpo_boost *const b = s->b;
   const rpo_chunk *chunk = &b->chunk[b->chunk_order[task]];
@@ -194,7 +194,7 @@ static double beyond_line(double x) {
   return sum;
 }
 
-/* Of the losses whose curvature changes with the score: in units of e. */
+/* How far a score may move until the curvature is e times as large; 0: it never grows. */
 static double slowness(int32_t loss) {
   return loss == RPO_LOSS_LOGISTIC ? 1.0 : loss == RPO_LOSS_EXPONENTIAL ? 2.0 : 0.0;
 }

@@ -44,7 +44,8 @@ typedef struct rpo_hist_hand {
   int64_t n_waiting, waiting_room;
 } rpo_hist_hand;
 
-/* A node that a hand of its own grows what is below: its nodes first .. end - 1, the node first. */
+/* A node left to another hand with all that is below it: that hand's nodes first .. end - 1, this one
+ * first. */
 typedef struct rpo_hist_branch {
   rpo_hist_node node;
   int lent; /* it came with slots */

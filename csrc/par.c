@@ -87,19 +87,6 @@ int rpo_threads(const rpo_control *control, int64_t tasks) {
 int64_t rpo_add(int64_t *counter, int64_t by) {
   int64_t value;
 #ifdef _OPENMP
-#pragma omp atomic capture
-#endif
-  {
-    value = *counter;
-    *counter += by;
-  }
-  return value;
-}
-
-/* Counters that say what else has been written. */
-static int64_t add_after(int64_t *counter, int64_t by) {
-  int64_t value;
-#ifdef _OPENMP
 #pragma omp atomic capture seq_cst
 #endif
   {
@@ -118,9 +105,9 @@ static int64_t read_before(const int64_t *counter) {
   return value;
 }
 
-void rpo_feed_add(rpo_feed *feed) { (void)add_after(&feed->made, 1); }
+void rpo_feed_add(rpo_feed *feed) { (void)rpo_add(&feed->made, 1); }
 
-void rpo_feed_end(rpo_feed *feed) { (void)add_after(&feed->over, 1); }
+void rpo_feed_end(rpo_feed *feed) { (void)rpo_add(&feed->over, 1); }
 
 static void stop(rpo_job *job) {
 #ifdef _OPENMP
@@ -149,7 +136,7 @@ int rpo_poll(rpo_job *job, int thread) {
 #define SPINS 2000 /* tens of microseconds */
 
 int64_t rpo_feed_take(rpo_feed *feed, rpo_job *job, int thread) {
-  int64_t const task = add_after(&feed->taken, 1);
+  int64_t const task = rpo_add(&feed->taken, 1);
   for (int64_t spins = 0; !rpo_poll(job, thread); spins++) {
     int64_t const over = read_before(&feed->over); /* first: what is made before it counts */
     if (task < read_before(&feed->made)) return task;

@@ -41,7 +41,8 @@ static inline int rpo_stopped(const rpo_job *job) {
   return stop;
 }
 
-/* Adds to a counter that threads share; returns what it was. */
+/* Adds to a counter that threads share; returns what it was. What was written before is seen by whoever
+ * sees the sum. */
 int64_t rpo_add(int64_t *counter, int64_t by);
 
 /* Tasks that one thread makes while others do them, in the order they are made in. */
