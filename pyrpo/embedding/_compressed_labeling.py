@@ -175,7 +175,6 @@ def _common_sets(
     )
     share = sparse.csr_array(member @ Y)
     count = member.sum(axis=1)
-    count[count == 0] = 1.0
     share.data /= count[np.repeat(np.arange(n_clusters), np.diff(share.indptr))]
     sets = []
     for start, end in zip(share.indptr[:-1], share.indptr[1:], strict=True):
