@@ -427,52 +427,98 @@ done:
 
 /* ---- Rounds ---- */
 
-/* Each row with probability `subsample`, by its own number; all where none was drawn. */
-int64_t rpo_boost_sample(uint64_t seed, int64_t round, double subsample, const double *weight,
+/* From the front the sample, from the back the others: a row is written to both places, one of which is
+ * written over. */
+static int64_t part_rows(uint64_t seed, uint64_t name, double subsample, const double *weight,
                          int64_t n, int32_t *row) {
-  uint64_t const name = rpo_mix(RPO_DRAW_ROUND ^ rpo_mix((uint64_t)round));
   int64_t count = 0;
-  if (weight == NULL || row == NULL) return 0;
   for (int64_t i = 0; i < n; i++) {
-    row[count] = (int32_t)i;
-    if (!(weight[i] > 0.0)) continue;
-    count += subsample >= 1.0 || rpo_hash_uniform(seed, name, (uint64_t)i) < subsample;
+    int const drawn = subsample >= 1.0 || rpo_hash_uniform(seed, name, (uint64_t)i) < subsample;
+    row[count] = row[n - 1 - (i - count)] = (int32_t)i;
+    count += drawn & (weight[i] > 0.0);
   }
-  if (count > 0) return count;
-  for (int64_t i = 0; i < n; i++) {
-    row[count] = (int32_t)i;
-    count += weight[i] > 0.0;
+  for (int64_t a = count, z = n - 1; a < z; a++, z--) {
+    int32_t const last = row[z];
+    row[z] = row[a];
+    row[a] = last;
   }
   return count;
 }
 
-/* Projections become what rows add to histograms. */
-static void put_sums(rpo_boost *b) {
+/* Each row with probability `subsample`, by its own number; all where none was drawn. */
+int64_t rpo_boost_sample(uint64_t seed, int64_t round, double subsample, const double *weight,
+                         int64_t n, int32_t *row) {
+  uint64_t const name = rpo_mix(RPO_DRAW_ROUND ^ rpo_mix((uint64_t)round));
+  if (weight == NULL || row == NULL) return 0;
+  int64_t const count = part_rows(seed, name, subsample, weight, n, row);
+  return count > 0 ? count : part_rows(seed, name, 1.0, weight, n, row);
+}
+
+#define PUT_ROWS 2048
+
+typedef struct putting {
+  rpo_boost *b;
+  double *largest; /* by task: weight, and projection times weight */
+} putting;
+
+static int64_t put_end(const rpo_boost *b, int64_t first) {
+  return b->n_bag - first < PUT_ROWS ? b->n_bag : first + PUT_ROWS;
+}
+
+static rpo_status largest_task(void *context, int64_t task, int thread, rpo_job *job,
+                               rpo_error *err) {
+  const putting *const p = context;
+  const rpo_boost *const b = p->b;
   double weight = 0.0, sum = 0.0;
-  for (int64_t i = 0; i < b->n_bag; i++) {
+  (void)thread;
+  (void)job;
+  (void)err;
+  for (int64_t i = task * PUT_ROWS; i < put_end(b, task * PUT_ROWS); i++) {
     double const w = b->weight[b->bag[i]];
     const double *const z = b->z + b->bag[i] * b->m;
     weight = w > weight ? w : weight;
     for (int64_t c = 0; c < b->m; c++) sum = w * fabs(z[c]) > sum ? w * fabs(z[c]) : sum;
   }
-  rpo_hist_units(b->hist, weight, sum);
-  for (int64_t i = 0; i < b->n_bag; i++) {
-    int64_t const row = b->bag[i];
-    rpo_hist_put(b->hist, row, b->weight[row], b->z + row * b->m);
-  }
+  p->largest[2 * task] = weight;
+  p->largest[2 * task + 1] = sum;
+  return RPO_OK;
 }
 
-/* Leaves of rows the tree has not seen. */
-static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows, int32_t *leaf,
-                              const rpo_control *control, rpo_error *err) {
-  int64_t next = 0, others = 0;
-  for (int64_t i = 0; i < b->n; i++) {
-    if (next < b->n_bag && b->bag[next] == i) {
-      next++;
-    } else {
-      rows[others++] = (int32_t)i;
-    }
+static rpo_status put_task(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
+  const putting *const p = context;
+  const rpo_boost *const b = p->b;
+  int64_t const first = task * PUT_ROWS;
+  (void)thread;
+  (void)job;
+  (void)err;
+  rpo_hist_put(b->hist, b->bag + first, put_end(b, first) - first, b->weight, b->z);
+  return RPO_OK;
+}
+
+/* Projections become what rows add to histograms. */
+static rpo_status put_sums(rpo_boost *b, const rpo_control *control, rpo_error *err) {
+  int64_t const tasks = (b->n_bag + PUT_ROWS - 1) / PUT_ROWS;
+  putting p = {b, rpo_new(2 * tasks, 8)};
+  double weight = 0.0, sum = 0.0;
+  rpo_status status;
+  if (p.largest == NULL) return rpo_fail_memory(err, "the histograms");
+  RPO_GOTO(rpo_run(control, tasks, largest_task, &p, err));
+  for (int64_t t = 0; t < tasks; t++) {
+    weight = fmax(weight, p.largest[2 * t]);
+    sum = fmax(sum, p.largest[2 * t + 1]);
   }
+  rpo_hist_units(b->hist, weight, sum);
+  RPO_GOTO(rpo_run(control, tasks, put_task, &p, err));
+done:
+  rpo_delete(p.largest);
+  return status;
+}
+
+/* Leaves of all rows: those the tree has not seen are guided there. */
+static rpo_status find_leaves(rpo_boost *b, const rpo_tree *tree, int32_t *leaf,
+                              const rpo_control *control, rpo_error *err) {
+  const int32_t *const rows = b->bag + b->n_bag;
+  int64_t const others = b->n - b->n_bag;
   RPO_TRY(rpo_guide_all(b->features, tree, rows, others, control, leaf, err));
   int32_t *const leaf_of = rpo_boost_leaf_of(b, b->rounds);
   for (int64_t i = 0; i < others; i++) leaf_of[rows[i]] = leaf[i];
@@ -484,12 +530,21 @@ static rpo_status find_others(rpo_boost *b, const rpo_tree *tree, int32_t *rows,
   return RPO_OK;
 }
 
+static rpo_status draw_task(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
+  rpo_boost *const b = context;
+  (void)thread;
+  (void)job;
+  if (task == 0) return rpo_boost_draw_phi(b, err);
+  b->n_bag = rpo_boost_sample(b->grow.seed, b->rounds, b->subsample, b->weight, b->n, b->bag);
+  return RPO_OK;
+}
+
 rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err) {
   rpo_control const passes = rpo_boost_control(b, control);
   RPO_TRY(rpo_boost_make_room(b, b->rounds + 1, err));
-  b->n_bag = rpo_boost_sample(b->grow.seed, b->rounds, b->subsample, b->weight, b->n, b->bag);
+  RPO_TRY(rpo_run(&passes, 2, draw_task, b, err));
   if (rpo_low_is_over(b)) RPO_TRY(rpo_low_leave(b, &passes, err));
-  RPO_TRY(rpo_boost_sketch(b, &passes, err));
+  RPO_TRY(rpo_boost_look_phi(b, &passes, err));
   return b->low != NULL ? rpo_low_update(b, &passes, err) : rpo_boost_update(b, &passes, err);
 }
 
@@ -501,15 +556,15 @@ static rpo_status one_round(rpo_boost *b, const rpo_control *control, rpo_error 
   rpo_control growing = passes; /* knows itself when a node is small */
   growing.n_threads = control == NULL ? 1 : control->n_threads;
   memset(&t, 0, sizeof t);
-  int32_t *const room = rpo_new(2 * b->n, 4);
+  int32_t *const room = rpo_new(b->n, 4);
   if (room == NULL) return rpo_fail_memory(err, "boosting");
   RPO_GOTO(rpo_boost_begin_round(b, control, err));
-  put_sums(b);
+  RPO_GOTO(put_sums(b, &passes, err));
   RPO_GOTO(rpo_hist_run(b->hist, b->bag, b->n_bag, b->weight, (uint64_t)b->rounds, &growing,
                         &t.tree, err));
   RPO_GOTO(b->low != NULL ? rpo_low_label(b, &t, &passes, err)
                           : rpo_boost_label(b, &t, &passes, err));
-  RPO_GOTO(find_others(b, &t.tree, room, room + b->n, &passes, err));
+  RPO_GOTO(find_leaves(b, &t.tree, room, &passes, err));
   if (b->low != NULL) RPO_GOTO(rpo_low_take(b, &t, &passes, err));
   rpo_delete(t.tree.rows);
   t.tree.rows = NULL;

@@ -73,7 +73,7 @@ struct rpo_boost {
   float *phi;   /* m x stride; NULL: all outputs */
   int phi_is_set;
   double *z;    /* n x m */
-  int32_t *bag; /* rows of this round's sample, ascending */
+  int32_t *bag; /* n: rows of this round's sample, ascending; behind them the others */
   int64_t n_bag;
   rpo_boost_tree *tree;
   int64_t rounds, room;
@@ -180,8 +180,9 @@ rpo_status rpo_boost_settle(rpo_boost *b, const rpo_control *control, rpo_error 
 /* Watched rows are settled and tell their loss. */
 rpo_status rpo_boost_watch(rpo_boost *b, const rpo_control *control, double *loss, rpo_error *err);
 
-/* This round's phi. */
-rpo_status rpo_boost_sketch(rpo_boost *b, const rpo_control *control, rpo_error *err);
+/* This round's phi, where it is drawn; where it looks at the sample's gradients. */
+rpo_status rpo_boost_draw_phi(rpo_boost *b, rpo_error *err);
+rpo_status rpo_boost_look_phi(rpo_boost *b, const rpo_control *control, rpo_error *err);
 
 /* Sums over the rows of every leaf, or chunk of it: what = gradient, curvature and so on. */
 typedef enum rpo_sums {

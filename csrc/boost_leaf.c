@@ -31,6 +31,11 @@ static int32_t range_of(const rpo_boost *b, int32_t row) {
   return (int32_t)((int64_t)row * RANGES / b->n);
 }
 
+/* The first row behind a range. */
+static int64_t end_of(const rpo_boost *b, int32_t range) {
+  return ((range + 1) * b->n + RANGES - 1) / RANGES;
+}
+
 static void order_chunks(rpo_boost *b) {
   int64_t next[RANGES + 1] = {0};
   for (int64_t c = 0; c < b->n_chunks; c++) next[b->chunk[c].range + 1]++;
@@ -52,8 +57,9 @@ rpo_status rpo_boost_chunks(rpo_boost *b, const int32_t *rows, const int32_t *le
     while (begin < leaf_start[l + 1]) {
       int32_t const rest = leaf_start[l + 1] - begin, range = range_of(b, rows[begin]);
       int32_t const most = begin + (rest < CHUNK_ROWS ? rest : CHUNK_ROWS);
+      int64_t const behind = end_of(b, range);
       int32_t end = whole ? most : begin;
-      while (end < most && range_of(b, rows[end]) == range) end++;
+      while (end < most && rows[end] < behind) end++;
       rpo_chunk const chunk = {(int32_t)l, begin, end, range};
       b->chunk[b->n_chunks++] = chunk;
       begin = end;

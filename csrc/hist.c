@@ -172,11 +172,17 @@ void rpo_hist_units(rpo_hist *h, double weight, double sum) {
 /* To the nearest whole number below 2^51. */
 static inline double nearest(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
 
-void rpo_hist_put(rpo_hist *h, int64_t row, double weight, const double *z) {
-  double *const stat = h->stat + row * h->stride;
+void rpo_hist_put(rpo_hist *h, const int32_t *rows, int64_t n, const double *weight,
+                  const double *z) {
+  int64_t const m = h->m;
   double const units = 1.0 / h->unit;
-  double const w = h->counted ? nearest(weight / h->weight_unit) : 1.0;
-  stat[0] = h->counted && !(w > 0.0) ? 1.0 : w; /* no row weighs nothing by rounding */
-  for (int64_t c = 0; c < h->m; c++) stat[1 + c] = nearest(weight * z[c] * units);
-  if (h->counted) stat[1 + h->m] = 1.0;
+  for (int64_t i = 0; i < n; i++) {
+    double *const stat = h->stat + rows[i] * h->stride;
+    double const w = h->counted ? nearest(weight[rows[i]] / h->weight_unit) : 1.0;
+    stat[0] = h->counted && !(w > 0.0) ? 1.0 : w; /* no row weighs nothing by rounding */
+    for (int64_t c = 0; c < m; c++) {
+      stat[1 + c] = nearest(weight[rows[i]] * z[rows[i] * m + c] * units);
+    }
+    if (h->counted) stat[1 + m] = 1.0;
+  }
 }

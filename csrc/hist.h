@@ -84,8 +84,9 @@ void rpo_hist_free(rpo_hist *hist);
 /* Units of the rows' weights and of their sums, from their largest absolute values; to be set before
  * rpo_hist_put. */
 void rpo_hist_units(rpo_hist *hist, double weight, double sum);
-/* What a row adds: its weight and weighted values. */
-void rpo_hist_put(rpo_hist *hist, int64_t row, double weight, const double *z);
+/* What some rows add: their weights and weighted values; `weight` and `z` (m each) of all rows. */
+void rpo_hist_put(rpo_hist *hist, const int32_t *rows, int64_t n, const double *weight,
+                  const double *z);
 /* Grows a tree on `n` rows, ascending, of these weights (by row of the features); `name` keys its
  * draws. */
 rpo_status rpo_hist_run(rpo_hist *hist, const int32_t *rows, int64_t n, const double *weight,

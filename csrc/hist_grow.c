@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hist.h"
+#include "kernels.h"
 #include "mem.h"
 #include "rng.h"
 
@@ -27,11 +28,7 @@ static int is_pooled(const rpo_hist *h, int64_t rows) {
 static int64_t slot_bytes(const rpo_hist *h) { return 8 * h->slots * h->stride; }
 
 static void add_total(const rpo_hist *h, rpo_hist_node *node) {
-  memset(node->total, 0, (size_t)h->stride * sizeof(double));
-  for (int32_t i = node->start; i < node->end; i++) {
-    const double *const stat = h->stat + (int64_t)h->samples[i] * h->stride;
-    for (int64_t c = 0; c < h->stride; c++) node->total[c] += stat[c];
-  }
+  rpo_kernels_pick()->hist_total(h, h->samples + node->start, node->end - node->start, node->total);
 }
 
 static double square_over_weight(const rpo_hist *h, const double *total) {
@@ -388,6 +385,22 @@ static rpo_status put_away(rpo_hist *h, rpo_status status, rpo_error *err) {
   return status;
 }
 
+/* Weight, sums and sums of squares of a leaf's rows. */
+static void add_moments(const rpo_hist *h, const rpo_node *leaf, double *to) {
+  for (int64_t c = 1; c <= h->m; c++) {
+    double weight = 0.0, sum = 0.0, square = 0.0;
+    for (int32_t s = leaf->start; s < leaf->end; s++) {
+      const double *const stat = h->stat + (int64_t)h->samples[s] * h->stride;
+      weight += stat[0];
+      sum += stat[c];
+      square += stat[c] * stat[c] / stat[0];
+    }
+    to[0] = weight;
+    to[c] = sum;
+    to[h->m + c] = square;
+  }
+}
+
 /* Impurities, children before their parents: those of leaves from their rows. */
 static rpo_status note_impurities(const rpo_hist *h, rpo_error *err) {
   int64_t const m = h->m, each = 2 * m + 1; /* weight, sums, squares */
@@ -397,14 +410,7 @@ static rpo_status note_impurities(const rpo_hist *h, rpo_error *err) {
   for (int64_t i = w->n_nodes - 1; i >= 0; i--) {
     rpo_node *const node = &w->nodes[i];
     double *const at = of + i * each;
-    for (int32_t s = node->start; node->feature < 0 && s < node->end; s++) {
-      const double *const stat = h->stat + (int64_t)h->samples[s] * h->stride;
-      at[0] += stat[0];
-      for (int64_t c = 1; c <= m; c++) {
-        at[c] += stat[c];
-        at[m + c] += stat[c] * stat[c] / stat[0];
-      }
-    }
+    if (node->feature < 0) add_moments(h, node, at);
     double impurity = 0.0;
     for (int64_t c = 1; c <= m; c++) impurity += at[m + c] - at[c] * at[c] / at[0];
     impurity *= h->unit / h->weight_unit * h->unit / h->weight_unit / at[0];

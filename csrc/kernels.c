@@ -162,6 +162,7 @@ const rpo_kernels NAME(RPO_ISA) = {
     .tile = tile,
     .hist_feature = hist_feature,
     .hist_rows = hist_rows,
+    .hist_total = hist_total,
     .hist_direct = hist_direct,
     .hist_listed = hist_listed,
     .hist_cut = hist_cut,

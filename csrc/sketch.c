@@ -48,31 +48,37 @@ static void pick_by_norm(const rpo_boost *b, const double *square) {
   }
 }
 
-rpo_status rpo_boost_sketch(rpo_boost *b, const rpo_control *control, rpo_error *err) {
+static int looks(const rpo_boost *b) {
   int32_t const kind = b->projection.kind;
-  if (b->phi == NULL || (kind == RPO_PROJECT_MATRIX && b->rounds > 0 && b->phi_is_set)) {
-    return RPO_OK;
-  }
-  int const looks = kind == RPO_PROJECT_TOP || kind == RPO_PROJECT_NORM_SAMPLING;
-  double *const room = rpo_new(looks ? b->d : b->m * b->d, 8);
-  rpo_status status = RPO_OK;
-  if (room == NULL) return rpo_fail_memory(err, "the projection");
-  if (looks) {
-    status = gradient_squares(b, control, room, err);
-    memset(b->phi, 0, (size_t)(b->m * b->stride) * sizeof *b->phi);
-    if (status == RPO_OK && kind == RPO_PROJECT_TOP) pick_top(b, room);
-    if (status == RPO_OK && kind != RPO_PROJECT_TOP) pick_by_norm(b, room);
-  } else {
-    rpo_projection drawn = b->projection;
-    drawn.seed = b->grow.seed;
-    drawn.stream = (uint64_t)b->rounds;
-    drawn.matrix = b->matrix;
-    status = rpo_projection_draw(&drawn, b->d, room, err);
-    for (int64_t c = 0; c < b->m; c++) {
-      for (int64_t j = 0; j < b->d; j++) b->phi[c * b->stride + j] = (float)room[c * b->d + j];
-    }
+  return b->phi != NULL && (kind == RPO_PROJECT_TOP || kind == RPO_PROJECT_NORM_SAMPLING);
+}
+
+rpo_status rpo_boost_draw_phi(rpo_boost *b, rpo_error *err) {
+  int const same = b->projection.kind == RPO_PROJECT_MATRIX && b->rounds > 0 && b->phi_is_set;
+  if (b->phi == NULL || looks(b) || same) return RPO_OK;
+  double *const drawn = rpo_new(b->m * b->d, 8);
+  if (drawn == NULL) return rpo_fail_memory(err, "the projection");
+  rpo_projection how = b->projection;
+  how.seed = b->grow.seed;
+  how.stream = (uint64_t)b->rounds;
+  how.matrix = b->matrix;
+  rpo_status const status = rpo_projection_draw(&how, b->d, drawn, err);
+  for (int64_t c = 0; c < b->m && status == RPO_OK; c++) {
+    for (int64_t j = 0; j < b->d; j++) b->phi[c * b->stride + j] = (float)drawn[c * b->d + j];
   }
   b->phi_is_set = status == RPO_OK;
-  rpo_delete(room);
+  rpo_delete(drawn);
+  return status;
+}
+
+rpo_status rpo_boost_look_phi(rpo_boost *b, const rpo_control *control, rpo_error *err) {
+  if (!looks(b)) return RPO_OK;
+  double *const square = rpo_new(b->d, 8);
+  if (square == NULL) return rpo_fail_memory(err, "the projection");
+  rpo_status const status = gradient_squares(b, control, square, err);
+  memset(b->phi, 0, (size_t)(b->m * b->stride) * sizeof *b->phi);
+  if (status == RPO_OK && b->projection.kind == RPO_PROJECT_TOP) pick_top(b, square);
+  if (status == RPO_OK && b->projection.kind != RPO_PROJECT_TOP) pick_by_norm(b, square);
+  rpo_delete(square);
   return status;
 }

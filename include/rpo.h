@@ -644,8 +644,8 @@ RPO_API rpo_status rpo_boost_add(rpo_boost *boost, const float *v, int64_t colum
 /* The constant scores, one an output; the run's own memory. NULL of NULL, as those below. */
 RPO_API const double *rpo_boost_start(const rpo_boost *boost);
 /* The rows that a round (0, 1, ...) of a run of this seed sees, of n rows with these weights, those
- * of watched rows 0: `row`, with room for n, gets them, ascending. How many they are; 0 when an
- * argument is NULL. */
+ * of watched rows 0: `row`, with room for n, gets them, ascending, and behind them the other rows,
+ * ascending, too. How many they are; 0 when an argument is NULL. */
 RPO_API int64_t rpo_boost_sample(uint64_t seed, int64_t round, double subsample,
                                  const double *weight, int64_t n, int32_t *row);
 /* The model of the first `rounds` rounds (at least 1), whose predictions are scores: a handle of its

@@ -70,9 +70,7 @@ static rpo_status ground_hist(const ground *g, rpo_hist **out, rpo_error *err) {
   rpo_status const status = rpo_hist_new(g->features, &g->options, g->m, counted, out, err);
   if (status != RPO_OK) return status;
   rpo_hist_units(*out, 2.0, 32.0);
-  for (int64_t i = 0; i < g->x.rows; i++) {
-    rpo_hist_put(*out, i, g->weight[i], g->z.v + i * g->m);
-  }
+  rpo_hist_put(*out, g->rows, g->x.rows, g->weight, g->z.v);
   return RPO_OK;
 }
 
