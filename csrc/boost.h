@@ -114,7 +114,7 @@ rpo_status rpo_boost_threads(rpo_boost *b, const rpo_control *control, rpo_error
 
 /* Asks for a long row of what is kept, or of the table, ahead of its turn. */
 static inline void rpo_boost_ask(const rpo_boost *b, const float *row) {
-  for (int64_t j = 0; j < b->stride; j += RPO_LINE) RPO_PREFETCH(row + j);
+  for (int64_t j = 0; j < b->stride; j += RPO_LINE) RPO_PREFETCH_MANY(row + j);
 }
 
 /* Of long rows the one so many further on is asked for: memory answers after about 12 KB. */

@@ -212,7 +212,7 @@ static inline int64_t part_of(int64_t n, int64_t from) {
 }
 
 static inline void ask_for(const float *x, int64_t n) {
-  for (int64_t j = 0; j < n; j += RPO_LINE) RPO_PREFETCH(x + j);
+  for (int64_t j = 0; j < n; j += RPO_LINE) RPO_PREFETCH_MANY(x + j);
 }
 
 ALWAYS_INLINE void add_slopes_of_row(int32_t loss, int64_t n, float w, const float *restrict f,

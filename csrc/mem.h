@@ -22,10 +22,13 @@ extern int64_t rpo_mem_live;       /* blocks not yet freed */
 extern int64_t rpo_mem_asked;      /* bytes of all allocations together */
 #endif
 
-/* Asks for a line ahead of its turn. */
+/* Asks for a line ahead of its turn: into the first cache, or into the second, which waits for several
+ * times as many lines at once. */
 #if defined(__GNUC__)
 #define RPO_PREFETCH(address) __builtin_prefetch(address)
+#define RPO_PREFETCH_MANY(address) __builtin_prefetch((address), 0, 2)
 #else
 #define RPO_PREFETCH(address) (void)(address)
+#define RPO_PREFETCH_MANY(address) (void)(address)
 #endif
 #endif
