@@ -454,16 +454,23 @@ int64_t rpo_boost_sample(uint64_t seed, int64_t round, double subsample, const d
   return count > 0 ? count : part_rows(seed, name, 1.0, weight, n, row);
 }
 
+/* At least a task for each thread: OpenMP ends those that a team has no use for, and the next pass would
+ * make them again. */
+static int64_t tasks_for_all(const rpo_control *control, int64_t tasks) {
+  int64_t const threads = rpo_threads(control, INT32_MAX);
+  return tasks < threads ? threads : tasks;
+}
+
 #define PUT_ROWS 2048
 
 typedef struct putting {
   rpo_boost *b;
+  int64_t tasks;
   double *largest; /* by task: weight, and projection times weight */
 } putting;
 
-static int64_t put_end(const rpo_boost *b, int64_t first) {
-  return b->n_bag - first < PUT_ROWS ? b->n_bag : first + PUT_ROWS;
-}
+/* The first of the sample's rows that are a task's. */
+static int64_t put_begin(const putting *p, int64_t task) { return p->b->n_bag * task / p->tasks; }
 
 static rpo_status largest_task(void *context, int64_t task, int thread, rpo_job *job,
                                rpo_error *err) {
@@ -473,7 +480,7 @@ static rpo_status largest_task(void *context, int64_t task, int thread, rpo_job 
   (void)thread;
   (void)job;
   (void)err;
-  for (int64_t i = task * PUT_ROWS; i < put_end(b, task * PUT_ROWS); i++) {
+  for (int64_t i = put_begin(p, task); i < put_begin(p, task + 1); i++) {
     double const w = b->weight[b->bag[i]];
     const double *const z = b->z + b->bag[i] * b->m;
     weight = w > weight ? w : weight;
@@ -487,18 +494,18 @@ static rpo_status largest_task(void *context, int64_t task, int thread, rpo_job 
 static rpo_status put_task(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
   const putting *const p = context;
   const rpo_boost *const b = p->b;
-  int64_t const first = task * PUT_ROWS;
+  int64_t const first = put_begin(p, task);
   (void)thread;
   (void)job;
   (void)err;
-  rpo_hist_put(b->hist, b->bag + first, put_end(b, first) - first, b->weight, b->z);
+  rpo_hist_put(b->hist, b->bag + first, put_begin(p, task + 1) - first, b->weight, b->z);
   return RPO_OK;
 }
 
 /* Projections become what rows add to histograms. */
 static rpo_status put_sums(rpo_boost *b, const rpo_control *control, rpo_error *err) {
-  int64_t const tasks = (b->n_bag + PUT_ROWS - 1) / PUT_ROWS;
-  putting p = {b, rpo_new(2 * tasks, 8)};
+  int64_t const tasks = tasks_for_all(control, (b->n_bag + PUT_ROWS - 1) / PUT_ROWS);
+  putting p = {b, tasks, rpo_new(2 * tasks, 8)};
   double weight = 0.0, sum = 0.0;
   rpo_status status;
   if (p.largest == NULL) return rpo_fail_memory(err, "the histograms");
@@ -535,6 +542,7 @@ static rpo_status draw_task(void *context, int64_t task, int thread, rpo_job *jo
   (void)thread;
   (void)job;
   if (task == 0) return rpo_boost_draw_phi(b, err);
+  if (task > 1) return RPO_OK;
   b->n_bag = rpo_boost_sample(b->grow.seed, b->rounds, b->subsample, b->weight, b->n, b->bag);
   return RPO_OK;
 }
@@ -542,7 +550,7 @@ static rpo_status draw_task(void *context, int64_t task, int thread, rpo_job *jo
 rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err) {
   rpo_control const passes = rpo_boost_control(b, control);
   RPO_TRY(rpo_boost_make_room(b, b->rounds + 1, err));
-  RPO_TRY(rpo_run(&passes, 2, draw_task, b, err));
+  RPO_TRY(rpo_run(&passes, tasks_for_all(&passes, 2), draw_task, b, err));
   if (rpo_low_is_over(b)) RPO_TRY(rpo_low_leave(b, &passes, err));
   RPO_TRY(rpo_boost_look_phi(b, &passes, err));
   return b->low != NULL ? rpo_low_update(b, &passes, err) : rpo_boost_update(b, &passes, err);

@@ -385,19 +385,24 @@ static rpo_status put_away(rpo_hist *h, rpo_status status, rpo_error *err) {
   return status;
 }
 
-/* Weight, sums and sums of squares of a leaf's rows. */
-static void add_moments(const rpo_hist *h, const rpo_node *leaf, double *to) {
-  for (int64_t c = 1; c <= h->m; c++) {
-    double weight = 0.0, sum = 0.0, square = 0.0;
-    for (int32_t s = leaf->start; s < leaf->end; s++) {
-      const double *const stat = h->stat + (int64_t)h->samples[s] * h->stride;
-      weight += stat[0];
-      sum += stat[c];
-      square += stat[c] * stat[c] / stat[0];
+/* Adds weight, sums and sums of squares of a leaf's rows. */
+static inline void add_moments_of(const rpo_hist *h, const rpo_node *leaf, int64_t m,
+                                  double *restrict to) {
+  for (int32_t s = leaf->start; s < leaf->end; s++) {
+    const double *restrict const stat = h->stat + (int64_t)h->samples[s] * h->stride;
+    to[0] += stat[0];
+    for (int64_t c = 1; c <= m; c++) {
+      to[c] += stat[c];
+      to[m + c] += stat[c] * stat[c] / stat[0];
     }
-    to[0] = weight;
-    to[c] = sum;
-    to[h->m + c] = square;
+  }
+}
+
+static void add_moments(const rpo_hist *h, const rpo_node *leaf, double *to) {
+  if (h->m == 1) {
+    add_moments_of(h, leaf, 1, to); /* in registers */
+  } else {
+    add_moments_of(h, leaf, h->m, to);
   }
 }
 

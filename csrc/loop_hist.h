@@ -61,24 +61,22 @@ static void hist_rows(const rpo_hist *h, const int32_t *rows, int64_t n, double 
   }
 }
 
-/* A few sums at a time, which stay in registers. */
-ALWAYS_INLINE void hist_total_of(const rpo_hist *h, const int32_t *rows, int64_t n, double *total,
-                                 int64_t stride, int64_t few) {
-  for (int64_t first = 0; first < stride; first += few) {
-    double sum[8] = {0.0};
-    for (int64_t i = 0; i < n; i++) {
-      const double *const from = h->stat + (int64_t)rows[i] * stride + first;
-      for (int64_t c = 0; c < few; c++) sum[c] += from[c];
-    }
-    for (int64_t c = 0; c < few; c++) total[first + c] = sum[c];
+/* Few sums stay in registers. */
+ALWAYS_INLINE void hist_total_of(const rpo_hist *h, const int32_t *rows, int64_t n,
+                                 double *restrict total, int64_t stride) {
+  for (int64_t c = 0; c < stride; c++) total[c] = 0.0;
+  for (int64_t i = 0; i < n; i++) {
+    const double *restrict const from = h->stat + (int64_t)rows[i] * stride;
+    for (int64_t c = 0; c < stride; c++) total[c] += from[c];
   }
 }
 
 static void hist_total(const rpo_hist *h, const int32_t *rows, int64_t n, double *total) {
   switch (h->stride) {
-    case 2: hist_total_of(h, rows, n, total, 2, 2); break;
-    case 4: hist_total_of(h, rows, n, total, 4, 4); break;
-    default: hist_total_of(h, rows, n, total, h->stride, 8); break;
+    case 2: hist_total_of(h, rows, n, total, 2); break;
+    case 4: hist_total_of(h, rows, n, total, 4); break;
+    case 8: hist_total_of(h, rows, n, total, 8); break;
+    default: hist_total_of(h, rows, n, total, h->stride); break;
   }
 }
 

@@ -35,7 +35,8 @@ iteration of multi-output gradient boosting (Algorithm 2) with stumps and the â„
 that of its own implementation, and what it allows depends on how gbmort's rounds compare there with
 the others'. Here T is pyrpo's, whose gbmort adds up the outputs of a row once for each feature that
 the row has, not once for each feature there is: on bibtex 68 of 1836, on delicious 19 of 500. The
-tables are of the limit nearest to the paper's that was run.
+tables are of the limit nearest to the paper's that was run. A search with more time than the
+paper's ends a setting where a quarter of its rounds brought nothing (not br-gbrt).
 
 Median of the rounds that this allowed, over all settings; in brackets the share of settings whose
 best round is in the last tenth of them, which more time might improve. Only rounds count: reading

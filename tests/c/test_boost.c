@@ -2,6 +2,7 @@
  * runs that are taken up again, and that models say what runs say. */
 #include "boost.h"
 #include "kinds.h"
+#include "par.h"
 #include "starve.h"
 
 /* ---- Runs of every kind ---- */
@@ -777,30 +778,37 @@ static int32_t stop_at(void *user, int64_t done, int64_t total) {
   return (*left)-- <= 0;
 }
 
-/* Rounds that took long are cancelled within. */
+/* Rounds that took long are cancelled within, wherever they ask. */
 static void progress_cancels(void) {
+  rpo_poll_seconds = 0.0;
   for (int kind = 0; kind < KINDS; kind++) {
     trial t;
     trial_start(&t, kind);
     rpo_boost *const reference = run(&t, ROUNDS, 1);
-    for (int64_t n = 0; n < 24; n++) {
+    int canceled = 1;
+    for (int64_t n = 0; canceled; n += 1 + n / 16) {
       rpo_boost *const b = run(&t, 0, 1);
       rpo_error err;
       int64_t left = n;
       rpo_control const control = {1, 0, stop_at, &left, NULL};
       mini_context("kind %d, poll %lld", kind, (long long)n);
+      canceled = 0;
       while (rpo_boost_rounds(b) < ROUNDS) {
         b->last_seconds = 1.0; /* as if rounds were long: asked for progress within */
         rpo_status const status = rpo_boost_run(b, 1, &control, &err);
         CHECK(status == RPO_OK || status == RPO_ECANCELED);
-        if (status != RPO_OK) left = 1000000;
+        if (status == RPO_OK) continue;
+        canceled = 1;
+        left = INT64_MAX;
       }
+      CHECK(canceled || n > ROUNDS);
       CHECK(runs_equal(b, reference));
       rpo_boost_free(b);
     }
     rpo_boost_free(reference);
     trial_end(&t);
   }
+  rpo_poll_seconds = 0.05;
 }
 
 int main(void) {

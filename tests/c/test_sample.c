@@ -1,6 +1,7 @@
-/* The rows that a round sees, and the others behind them. */
-#include "mini.h"
-#include "rpo.h"
+/* The rows that a round sees and the others behind them; what they add, made by several threads. */
+#include "boost.h"
+#include "par.h"
+#include "problem.h"
 
 enum { ROWS = 4000 };
 
@@ -86,7 +87,117 @@ static void rounds_differ(void) {
   }
 }
 
+/* ---- Rounds of many rows ---- */
+
+enum { MANY = 9000, OUTPUTS = 17, ROUNDS = 3, CASES = 6 };
+
+typedef struct large {
+  problem p;
+  rpo_features *features;
+  double matrix[2 * OUTPUTS], weight[MANY];
+  int is_weighted;
+} large;
+
+static void large_start(large *l, int number) {
+  static int32_t const kinds[CASES] = {RPO_PROJECT_GAUSSIAN, RPO_PROJECT_MATRIX,
+                                       RPO_PROJECT_TOP,      RPO_PROJECT_NORM_SAMPLING,
+                                       RPO_PROJECT_NONE,     RPO_PROJECT_GAUSSIAN};
+  dice d = {5};
+  rpo_error err;
+  memset(l, 0, sizeof *l);
+  l->p = problem_new(table_random(&d, MANY, 6, 9, 0.1, 0.05),
+                     table_random(&d, MANY, OUTPUTS, 0, 0.0, 0.0));
+  for (int i = 0; i < 2 * OUTPUTS; i++) l->matrix[i] = dice_real(&d) - 0.5;
+  for (int i = 0; i < MANY; i++) l->weight[i] = dice_real(&d) < 0.1 ? 0.0 : dice_real(&d);
+  l->is_weighted = number % 2;
+  l->p.projection.kind = kinds[number];
+  l->p.projection.components = number == 5 ? 1 : 2;
+  l->p.projection.matrix = kinds[number] == RPO_PROJECT_MATRIX ? l->matrix : NULL;
+  problem_set(&l->p, RPO_OPT_LOSS, RPO_LOSS_SQUARED);
+  problem_set(&l->p, RPO_OPT_RELABEL, 1);
+  problem_set(&l->p, RPO_OPT_MAX_DEPTH, 3);
+  problem_set(&l->p, RPO_OPT_SUBSAMPLE, 0.7);
+  rpo_matrix const X = problem_x(&l->p);
+  CHECK_OK(rpo_features_new(&X, 256, NULL, &l->features, &err), &err);
+}
+
+static void large_end(large *l) {
+  rpo_features_free(l->features);
+  problem_free(&l->p);
+}
+
+static rpo_boost *large_begin(large *l, const rpo_control *control) {
+  rpo_matrix const Y = problem_y(&l->p);
+  rpo_options *options = NULL;
+  rpo_boost *boost = NULL;
+  rpo_boost_data data;
+  rpo_error err;
+  memset(&data, 0, sizeof data);
+  data.Y = &Y;
+  data.weight = l->is_weighted ? l->weight : NULL;
+  CHECK_OK(problem_options(&l->p, &options, &err), &err);
+  CHECK_OK(rpo_boost_new(options, l->features, &data, &l->p.projection, control, &boost, &err),
+           &err);
+  rpo_options_free(options);
+  return boost;
+}
+
+static float *scores_of(rpo_boost *boost) {
+  static int32_t all[MANY];
+  float *const scores = mini_room(MANY * OUTPUTS, 4);
+  rpo_error err;
+  for (int i = 0; i < MANY; i++) all[i] = i;
+  CHECK_EQUAL(rpo_boost_rounds(boost), ROUNDS);
+  CHECK_OK(rpo_boost_scores(boost, all, MANY, NULL, scores, &err), &err);
+  return scores;
+}
+
+/* Stops once so many polls were left; then it never does. */
+static int32_t stop_at(void *user, int64_t done, int64_t total) {
+  int64_t *const left = user;
+  CHECK(done >= 0 && done <= total);
+  return (*left)-- == 0;
+}
+
+/* The same scores by any threads, and by runs that were stopped within a round. */
+static void blocks_of_rows(void) {
+  rpo_poll_seconds = 0.0;
+  for (int number = 0; number < CASES; number++) {
+    large l;
+    rpo_error err;
+    rpo_control control = threads_of(1);
+    large_start(&l, number);
+    rpo_boost *boost = large_begin(&l, &control);
+    CHECK_OK(rpo_boost_run(boost, ROUNDS, &control, &err), &err);
+    float *const expected = scores_of(boost);
+    rpo_boost_free(boost);
+    for (int64_t polls = 0; polls < 40; polls = 2 * polls + 1) {
+      int64_t left = polls;
+      mini_context("case %d, poll %d", number, (int)polls);
+      control = threads_of(3);
+      control.progress = stop_at;
+      control.user = &left;
+      boost = large_begin(&l, NULL);
+      for (int calls = 0; rpo_boost_rounds(boost) < ROUNDS; calls++) {
+        boost->last_seconds = 1.0; /* as if rounds were long: asked for progress within */
+        rpo_status const status = rpo_boost_run(boost, 1, &control, &err);
+        CHECK(status == RPO_OK || (status == RPO_ECANCELED && left < 0));
+        if (!CHECK(calls <= ROUNDS)) break;
+      }
+      CHECK(left < 0);
+      float *const found = scores_of(boost);
+      CHECK(memcmp(expected, found, MANY * OUTPUTS * sizeof *found) == 0);
+      free(found);
+      rpo_boost_free(boost);
+    }
+    free(expected);
+    large_end(&l);
+  }
+  rpo_poll_seconds = 0.05;
+}
+
 int main(void) {
+  RUN(blocks_of_rows);
   RUN(parts);
   RUN(rows_for_themselves);
   RUN(rounds_differ);
