@@ -189,8 +189,8 @@ class Trial(Unit):
     """One setting of a method: its best round on the validation rows.
 
     With `models` a number of rounds limits it, else the time budget, `multiple` times T. Where that
-    is more than the paper's, a quarter of its rounds, and 50, without a rise end it; labels that are
-    learnt one by one, which are scored in the end, go on.
+    is more than the paper's, a quarter of its rounds, and 50, without a rise end it; labels learnt
+    one by one, which are scored in the end, go on.
     """
 
     setting: Setting = STUMP
