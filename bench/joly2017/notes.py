@@ -66,8 +66,8 @@ DIFFERENCES = """- *Refit.* On the artificial problems with correlated outputs (
   paper's. With 40 settings and 10 000 rounds one cell in 27 is below the paper's, st-gbrt on
   friedman1-ind with noise: 0.347 ± 0.012 against 0.354, though 0.815 against 0.806 on the outputs
   that are not noise. All outputs have as many rounds, which the true ones ask for and those of
-  noise pay for. On edm, 77 training rows, choices by 15 validation rows are little more than chance, in
-  the paper too, whose deviations go up to 0.28.
+  noise pay for. On edm, 77 training rows, choices by 15 validation rows are little more than
+  chance, in the paper too, whose deviations go up to 0.28.
 - *Figure 1, factor 100.* A round of st-gbrt grows 16 trees where gbrt-rpo grows one: 12 to 13 times
   in time is what counting trees gives, and what is measured here. A factor of 100 must come from
   elsewhere, such as the cost of starting a tree in Python. Rounds of gbmort cost 3 to 8 times those
