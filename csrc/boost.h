@@ -171,7 +171,7 @@ static inline int rpo_boost_projects_lines(const rpo_boost *b) {
   return rpo_boost_has_lines(b) && b->phi != NULL && b->m == 1;
 }
 
-/* Draws the round's sample and phi, and makes the first pass: b->bag and b->z. */
+/* The round's draws and its first pass: b->bag and b->z. */
 rpo_status rpo_boost_begin_round(rpo_boost *b, const rpo_control *control, rpo_error *err);
 /* First pass: trees that are not yet are added, gradients of the bag are projected into z. */
 rpo_status rpo_boost_update(rpo_boost *b, const rpo_control *control, rpo_error *err);
@@ -180,6 +180,10 @@ rpo_status rpo_boost_settle(rpo_boost *b, const rpo_control *control, rpo_error 
 /* Watched rows are settled and tell their loss. */
 rpo_status rpo_boost_watch(rpo_boost *b, const rpo_control *control, double *loss, rpo_error *err);
 
+/* Draws the round's sample, b->bag, and phi. */
+rpo_status rpo_boost_draw(rpo_boost *b, const rpo_control *control, rpo_error *err);
+/* Projections become what rows add to histograms. */
+rpo_status rpo_boost_put(rpo_boost *b, const rpo_control *control, rpo_error *err);
 /* This round's phi, where it is drawn; where it looks at the sample's gradients. */
 rpo_status rpo_boost_draw_phi(rpo_boost *b, rpo_error *err);
 rpo_status rpo_boost_look_phi(rpo_boost *b, const rpo_control *control, rpo_error *err);
