@@ -87,7 +87,7 @@ DIFFERENCES = """- *Refit.* On the artificial problems with correlated outputs (
   time ends on every split.
   With the logistic loss the line search takes half of a round, whatever the projection.
 - *Times* were measured on a machine that had other work, while pyrpo was being made faster; those
-  of one data set are of one build."""
+  of one data set are of one build, but bibtex's with 1000 T of two."""
 
 FIGURES = """Means of the repetitions that were run. Figure 2 is of mediamill, which is left out
 where it is not in the folder; figures 2, 3, 5 and 6 are made of every label set with 100 labels or
