@@ -51,7 +51,7 @@ void rpo_boost_free(rpo_boost *b) {
   rpo_delete(b->settled);
   for (int i = 0; i < RPO_LATE; i++) rpo_delete(b->tables[i]);
   rpo_delete(b->phi);
-  rpo_delete(b->z);
+  rpo_delete(b->z_own);
   rpo_delete(b->bag);
   rpo_delete(b->train_loss);
   rpo_delete(b->watch_loss);
@@ -342,11 +342,12 @@ static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
   b->late = may_be_late(b) ? RPO_LATE : 1;
   b->settled = rpo_new(b->n, 8);
   b->leaf_of = b->n > INT64_MAX / RPO_LATE ? NULL : rpo_new(b->late * b->n, 4);
-  b->z = rpo_new(b->n * b->m, 8);
+  int const owns_z = b->phi != NULL || !b->relabel; /* it is asked for once the tree stands */
+  if (owns_z) b->z_own = rpo_new(b->n * b->m, 8);
   b->bag = rpo_new(b->n, 4);
   if (b->start == NULL || (b->loss == RPO_LOSS_HUBER && b->delta == NULL) ||
       (b->low == NULL && b->kept == NULL) || b->settled == NULL || b->leaf_of == NULL ||
-      b->z == NULL || b->bag == NULL) {
+      (owns_z && b->z_own == NULL) || b->bag == NULL) {
     return rpo_fail_memory(err, "the scores");
   }
   RPO_TRY(rpo_boost_constants(b, quantile, control, err));
@@ -365,7 +366,11 @@ static rpo_status make_state(rpo_boost *b, const double *start, double quantile,
   }
   rpo_boost_restart(b);
   int const counted = b->weighted;
-  return rpo_hist_new(b->features, &b->grow, b->m, counted, &b->hist, err);
+  RPO_TRY(rpo_hist_new(b->features, &b->grow, b->m, counted, &b->hist, err));
+  b->z = b->z_own;
+  b->z_apart = b->m;
+  if (b->z == NULL) b->z = rpo_hist_room(b->hist, &b->z_apart);
+  return RPO_OK;
 }
 
 rpo_status rpo_boost_make_room(rpo_boost *b, int64_t rounds, rpo_error *err) {

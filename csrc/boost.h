@@ -72,8 +72,10 @@ struct rpo_boost {
   float *table; /* of the tree at hand, or the last */
   float *phi;   /* m x stride; NULL: all outputs */
   int phi_is_set;
-  double *z;    /* n x m */
-  int32_t *bag; /* n: rows of this round's sample, ascending; behind them the others */
+  double *z;       /* of the sample's rows: what is projected, m numbers */
+  int64_t z_apart; /* from row to row */
+  double *z_own;   /* NULL: z is where histograms take it up, and gone with that */
+  int32_t *bag;    /* n: rows of this round's sample, ascending; behind them the others */
   int64_t n_bag;
   rpo_boost_tree *tree;
   int64_t rounds, room;

@@ -387,7 +387,7 @@ rpo_status rpo_boost_component(const rpo_boost *b, rpo_boost_tree *t, rpo_error 
   for (int64_t l = 0; l < tree->n_leaves; l++) {
     double sum = 0.0;
     for (int64_t i = tree->leaf_start[l]; i < tree->leaf_start[l + 1]; i++) {
-      sum += b->weight[tree->rows[i]] * b->z[tree->rows[i] * b->m];
+      sum += b->weight[tree->rows[i]] * b->z[tree->rows[i]];
     }
     t->component[l] = (float)(sum / tree->leaf_weight[l]);
   }

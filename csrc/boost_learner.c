@@ -24,7 +24,7 @@ rpo_status rpo_boost_project(rpo_boost *b, const rpo_control *control, int32_t *
   RPO_TRY(rpo_boost_begin_round(b, control, err));
   for (int64_t i = 0; i < b->n_bag; i++) {
     row[i] = b->bag[i];
-    memcpy(z + i * b->m, b->z + b->bag[i] * b->m, (size_t)b->m * sizeof *z);
+    memcpy(z + i * b->m, b->z + b->bag[i] * b->z_apart, (size_t)b->m * sizeof *z);
   }
   *count = b->n_bag;
   b->projected = b->rounds + 1;

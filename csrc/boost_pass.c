@@ -221,7 +221,7 @@ static rpo_status update_block(const pass *p, int64_t task, int thread, int64_t 
   const float *const g = rpo_boost_rows(b, thread, RPO_ROW_GRADIENT);
   for (int64_t i = 0; i < bagged; i++) {
     int64_t const row = b->bag[at + i];
-    project(b, g + (row - first) * b->stride, b->z + row * b->m);
+    project(b, g + (row - first) * b->stride, b->z + row * b->z_apart);
     add_loss(p, task, thread, at + i);
   }
   return RPO_OK;

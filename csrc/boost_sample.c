@@ -79,7 +79,7 @@ static rpo_status largest_task(void *context, int64_t task, int thread, rpo_job 
   (void)err;
   for (int64_t i = put_begin(p, task); i < put_begin(p, task + 1); i++) {
     double const w = b->weight[b->bag[i]];
-    const double *const z = b->z + b->bag[i] * b->m;
+    const double *const z = b->z + b->bag[i] * b->z_apart;
     weight = w > weight ? w : weight;
     for (int64_t c = 0; c < b->m; c++) sum = w * fabs(z[c]) > sum ? w * fabs(z[c]) : sum;
   }
@@ -95,7 +95,8 @@ static rpo_status put_task(void *context, int64_t task, int thread, rpo_job *job
   (void)thread;
   (void)job;
   (void)err;
-  rpo_hist_put(b->hist, b->bag + first, put_begin(p, task + 1) - first, b->weight, b->z);
+  rpo_hist_put(b->hist, b->bag + first, put_begin(p, task + 1) - first, b->weight, b->z,
+               b->z_apart);
   return RPO_OK;
 }
 

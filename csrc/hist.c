@@ -98,10 +98,12 @@ rpo_status rpo_hist_new(const rpo_features *f, const rpo_grow_options *options, 
   rpo_status status;
   RPO_GOTO(plan_slots(h, err));
   h->stat = f->rows > INT64_MAX / h->stride ? NULL : rpo_new_zero(f->rows * h->stride, 8);
-  h->beside = h->stat == NULL ? NULL : rpo_new(f->sparse ? 0 : f->rows * h->stride, 8);
+  int const narrow = !f->sparse && h->stride <= RPO_NARROW;
+  if (h->stat != NULL && narrow) h->beside = rpo_new(f->rows * h->stride, 8);
   h->samples = rpo_new(f->rows, 4);
   h->scratch = rpo_new(f->rows, 4);
-  if (h->stat == NULL || h->beside == NULL || h->samples == NULL || h->scratch == NULL) {
+  if (h->stat == NULL || (narrow && h->beside == NULL) || h->samples == NULL ||
+      h->scratch == NULL) {
     status = rpo_fail_memory(err, "the histograms");
     goto done;
   }
@@ -172,8 +174,13 @@ void rpo_hist_units(rpo_hist *h, double weight, double sum) {
 /* To the nearest whole number below 2^51. */
 static inline double nearest(double x) { return (x + 0x1.8p52) - 0x1.8p52; }
 
+double *rpo_hist_room(rpo_hist *h, int64_t *apart) {
+  *apart = h->stride;
+  return h->stat + 1;
+}
+
 void rpo_hist_put(rpo_hist *h, const int32_t *rows, int64_t n, const double *weight,
-                  const double *z) {
+                  const double *z, int64_t apart) {
   int64_t const m = h->m;
   double const units = 1.0 / h->unit;
   for (int64_t i = 0; i < n; i++) {
@@ -181,7 +188,7 @@ void rpo_hist_put(rpo_hist *h, const int32_t *rows, int64_t n, const double *wei
     double const w = h->counted ? nearest(weight[rows[i]] / h->weight_unit) : 1.0;
     stat[0] = h->counted && !(w > 0.0) ? 1.0 : w; /* no row weighs nothing by rounding */
     for (int64_t c = 0; c < m; c++) {
-      stat[1 + c] = nearest(weight[rows[i]] * z[rows[i] * m + c] * units);
+      stat[1 + c] = nearest(weight[rows[i]] * z[rows[i] * apart + c] * units);
     }
     if (h->counted) stat[1 + m] = 1.0;
   }

@@ -53,6 +53,7 @@ typedef struct rpo_hist_branch {
 } rpo_hist_branch;
 
 #define RPO_BRANCHES 256 /* of a tree at most */
+#define RPO_NARROW 4     /* numbers of a slot: several rows share a line of the cache */
 
 struct rpo_hist {
   const rpo_features *f;
@@ -64,7 +65,7 @@ struct rpo_hist {
   int64_t widest;  /* slots of the widest feature */
   int64_t *offset; /* cols + 1: a feature's slots */
   double *stat;    /* rows x stride: what a row adds to a slot, in units */
-  double *beside;  /* the same of a node's rows, at their places in samples */
+  double *beside;  /* narrow ones of a node's rows, at their places in samples */
   double unit, weight_unit;
   double total_weight, min_leaf_weight;
   int32_t *samples, *scratch; /* rows, a node's side by side */
@@ -84,9 +85,13 @@ void rpo_hist_free(rpo_hist *hist);
 /* Units of the rows' weights and of their sums, from their largest absolute values; to be set before
  * rpo_hist_put. */
 void rpo_hist_units(rpo_hist *hist, double weight, double sum);
-/* What some rows add: their weights and weighted values; `weight` and `z` (m each) of all rows. */
+/* What some rows add: their weights and weighted values; `weight` of all rows, and `z`, a row's m
+ * values `apart` behind the last row's. */
 void rpo_hist_put(rpo_hist *hist, const int32_t *rows, int64_t n, const double *weight,
-                  const double *z);
+                  const double *z, int64_t apart);
+/* Where values may wait for rpo_hist_put, instead of in an array of their own: each row's is taken up
+ * where it lies. */
+double *rpo_hist_room(rpo_hist *hist, int64_t *apart);
 /* Grows a tree on `n` rows, ascending, of these weights (by row of the features); `name` keys its
  * draws. */
 rpo_status rpo_hist_run(rpo_hist *hist, const int32_t *rows, int64_t n, const double *weight,

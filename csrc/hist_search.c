@@ -112,9 +112,7 @@ static rpo_status search_block(void *context, int64_t task, int thread, rpo_job 
     } else if (h->f->sparse) {
       usable = kernels->hist_listed(h, j, w->mark, node->total, own, found);
     } else {
-      usable =
-          kernels->hist_direct(h, j, h->samples + node->start, h->beside + node->start * h->stride,
-                               node->end - node->start, node->total, own, found);
+      usable = kernels->hist_direct(h, j, node->start, node->end, node->total, own, found);
     }
     w->usable[i] = (uint8_t)usable;
   }
@@ -143,13 +141,10 @@ static void undo_draws(rpo_hist_hand *w, int64_t count) {
 /* What is looked at feature by feature: the node's rows, of dense ones what they add side by side. */
 static void lay_out(rpo_hist_hand *w, const rpo_hist_node *node) {
   const rpo_hist *const h = w->h;
-  for (int32_t i = node->start; i < node->end; i++) {
-    if (h->f->sparse) {
-      w->mark[h->samples[i]] = 1;
-    } else {
-      double *const to = h->beside + i * h->stride;
-      memcpy(to, h->stat + h->samples[i] * h->stride, (size_t)h->stride * sizeof *to);
-    }
+  for (int32_t i = node->start; i < node->end && h->f->sparse; i++) w->mark[h->samples[i]] = 1;
+  for (int32_t i = node->start; i < node->end && h->beside != NULL; i++) {
+    double *const to = h->beside + i * h->stride;
+    memcpy(to, h->stat + h->samples[i] * h->stride, (size_t)h->stride * sizeof *to);
   }
 }
 

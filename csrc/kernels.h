@@ -57,8 +57,8 @@ typedef struct rpo_kernels {
   void (*hist_rows)(const rpo_hist *h, const int32_t *rows, int64_t n, double *sums);
   /* All that rows add, `stride` sums. */
   void (*hist_total)(const rpo_hist *h, const int32_t *rows, int64_t n, double *total);
-  int (*hist_direct)(const rpo_hist *h, int64_t feature, const int32_t *rows, const double *beside,
-                     int64_t n, const double *total, double *own, rpo_cut *cut);
+  int (*hist_direct)(const rpo_hist *h, int64_t feature, int32_t start, int32_t end,
+                     const double *total, double *own, rpo_cut *cut);
   int (*hist_listed)(const rpo_hist *h, int64_t feature, const uint8_t *mark, const double *total,
                      double *own, rpo_cut *cut);
   int (*hist_cut)(const rpo_hist *h, int64_t feature, double *sums, const double *total,

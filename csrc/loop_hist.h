@@ -334,13 +334,13 @@ static void scan_marked(const rpo_hist *h, const double *sums, const uint64_t *m
   }
 }
 
-/* What rows add lies side by side here: `beside`. */
-#define ADD_MARKED(type, width)                                                \
+/* What rows add lies side by side where it is narrow: `beside`. */
+#define ADD_MARKED(type, width, row_at)                                        \
   do {                                                                         \
     const type *const code = (const type *)h->f->codes + feature * h->f->rows; \
-    const double *from = beside;                                               \
-    for (int64_t i = 0; i < n; i++, from += (width)) {                         \
+    for (int64_t i = 0; i < n; i++) {                                          \
       int64_t const k = (int64_t)code[rows[i]];                                \
+      const double *const from = (row_at);                                     \
       double *const to = sums + k * (width);                                   \
       for (int64_t c = 0; c < (width); c++) to[c] += from[c];                  \
       mark[k >> 6] |= (uint64_t)1 << (k & 63);                                 \
@@ -361,26 +361,27 @@ typedef double pair __attribute__((vector_size(16), may_alias));
     }                                                                          \
   } while (0)
 #else
-#define ADD_MARKED_PAIRS(type) ADD_MARKED(type, 2)
+#define ADD_MARKED_PAIRS(type) ADD_MARKED(type, 2, beside + i * 2)
 #endif
 
-#define ADD_MARKED_OF(type)        \
-  do {                             \
-    if (h->stride == 2) {          \
-      ADD_MARKED_PAIRS(type);      \
-    } else if (h->stride == 4) {   \
-      ADD_MARKED(type, 4);         \
-    } else {                       \
-      ADD_MARKED(type, h->stride); \
-    }                              \
+#define ADD_MARKED_OF(type)                                                \
+  do {                                                                     \
+    if (h->stride == 2) {                                                  \
+      ADD_MARKED_PAIRS(type);                                              \
+    } else if (h->stride == 4) {                                           \
+      ADD_MARKED(type, 4, beside + i * 4);                                 \
+    } else {                                                               \
+      ADD_MARKED(type, h->stride, h->stat + (int64_t)rows[i] * h->stride); \
+    }                                                                      \
   } while (0)
 
 /* `own`: 2 stride numbers, then the widest feature's slots, zero, then a mark for each, zero; left zero
  * again. */
-static int hist_direct(const rpo_hist *h, int64_t feature, const int32_t *rows,
-                       const double *beside, int64_t n, const double *total, double *own,
-                       rpo_cut *cut) {
-  int64_t const stride = h->stride;
+static int hist_direct(const rpo_hist *h, int64_t feature, int32_t start, int32_t end,
+                       const double *total, double *own, rpo_cut *cut) {
+  int64_t const stride = h->stride, n = end - start;
+  const int32_t *const rows = h->samples + start;
+  const double *const beside = h->beside == NULL ? NULL : h->beside + start * stride;
   int32_t const bins = rpo_bins(h->f, feature);
   double *const left = own, *const sums = own + 2 * stride;
   uint64_t *const mark = (uint64_t *)(void *)(sums + h->widest * stride);

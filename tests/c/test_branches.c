@@ -70,7 +70,7 @@ static rpo_status ground_hist(const ground *g, rpo_hist **out, rpo_error *err) {
   rpo_status const status = rpo_hist_new(g->features, &g->options, g->m, counted, out, err);
   if (status != RPO_OK) return status;
   rpo_hist_units(*out, 2.0, 32.0);
-  rpo_hist_put(*out, g->rows, g->x.rows, g->weight, g->z.v);
+  rpo_hist_put(*out, g->rows, g->x.rows, g->weight, g->z.v, g->m);
   return RPO_OK;
 }
 

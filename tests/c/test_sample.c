@@ -196,7 +196,22 @@ static void blocks_of_rows(void) {
   rpo_poll_seconds = 0.05;
 }
 
+/* Without projection, gradients wait where histograms take them up: beside Y and scores, both in single
+ * precision, nothing else is of all rows and outputs. */
+static void arrays_of_all_outputs(void) {
+  large l;
+  large_start(&l, 4);
+  rpo_mem_asked = 0;
+  rpo_boost *const boost = large_begin(&l, NULL);
+  int64_t const padded = boost->stride, row = 2 * 4 * padded + 8 * boost->z_apart;
+  CHECK(padded >= OUTPUTS && boost->z_apart > OUTPUTS);
+  CHECK(rpo_mem_asked < MANY * (row + 64) + 100000);
+  rpo_boost_free(boost);
+  large_end(&l);
+}
+
 int main(void) {
+  RUN(arrays_of_all_outputs);
   RUN(blocks_of_rows);
   RUN(parts);
   RUN(rows_for_themselves);
