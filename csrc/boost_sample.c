@@ -37,25 +37,17 @@ int64_t rpo_boost_sample(uint64_t seed, int64_t round, double subsample, const d
   return count > 0 ? count : part_rows(seed, name, 1.0, weight, n, row);
 }
 
-/* At least a task for each thread: OpenMP ends those that a team has no use for, and the next pass would
- * make them again. */
-static int64_t tasks_for_all(const rpo_control *control, int64_t tasks) {
-  int64_t const threads = rpo_threads(control, INT32_MAX);
-  return tasks < threads ? threads : tasks;
-}
-
 static rpo_status draw_task(void *context, int64_t task, int thread, rpo_job *job, rpo_error *err) {
   rpo_boost *const b = context;
   (void)thread;
   (void)job;
   if (task == 0) return rpo_boost_draw_phi(b, err);
-  if (task > 1) return RPO_OK;
   b->n_bag = rpo_boost_sample(b->grow.seed, b->rounds, b->subsample, b->weight, b->n, b->bag);
   return RPO_OK;
 }
 
 rpo_status rpo_boost_draw(rpo_boost *b, const rpo_control *control, rpo_error *err) {
-  return rpo_run(control, tasks_for_all(control, 2), draw_task, b, err);
+  return rpo_run(control, 2, draw_task, b, err);
 }
 
 /* ---- What rows add ---- */
@@ -101,7 +93,7 @@ static rpo_status put_task(void *context, int64_t task, int thread, rpo_job *job
 }
 
 rpo_status rpo_boost_put(rpo_boost *b, const rpo_control *control, rpo_error *err) {
-  int64_t const tasks = tasks_for_all(control, (b->n_bag + PUT_ROWS - 1) / PUT_ROWS);
+  int64_t const tasks = (b->n_bag + PUT_ROWS - 1) / PUT_ROWS;
   putting p = {b, tasks, rpo_new(2 * tasks, 8)};
   double weight = 0.0, sum = 0.0;
   rpo_status status;

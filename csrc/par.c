@@ -172,8 +172,9 @@ static int64_t next_task(rpo_job *job, int thread) {
   return -1;
 }
 
+/* Threads without a share have none of the callers' scratch. */
 static void work(rpo_job *job, rpo_task_fn run, void *context, int thread) {
-  for (;;) {
+  while (thread < job->threads) {
     int64_t const task = rpo_poll(job, thread) ? -1 : next_task(job, thread);
     if (task < 0) break;
     rpo_error error = {RPO_OK, 0, {0}};
@@ -219,7 +220,10 @@ rpo_status rpo_run(const rpo_control *control, int64_t tasks, rpo_task_fn run, v
   share_out(&job);
 #ifdef _OPENMP
   if (job.threads > 1) {
-#pragma omp parallel num_threads(job.threads)
+    /* Always the same team: OpenMP ends threads that a smaller one has no use for, and the next larger
+     * one would make them again. */
+    int const team = rpo_threads(control, INT32_MAX);
+#pragma omp parallel num_threads(team)
     {
       int const thread = omp_get_thread_num();
       work(&job, run, context, thread);
