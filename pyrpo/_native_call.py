@@ -15,7 +15,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 
-from pyrpo._rpo import ffi, lib
+from pyrpo._waiting import waiting_briefly
+
+with waiting_briefly():
+    from pyrpo._rpo import ffi, lib
 
 version = ffi.string(lib.rpo_version()).decode()
 
