@@ -12,11 +12,12 @@ _TURNS = "5000"  # a tenth of a millisecond or two, of 300 000
 
 @contextmanager
 def waiting_briefly() -> Iterator[None]:
-    """GNU OpenMP, if it is loaded within: its threads go to sleep soon.
+    """GNU OpenMP, if it is loaded within and was not before: its threads go to sleep soon.
 
     By default they turn for milliseconds at every end of a pass. Where cores have other work, too,
     that time is missed by the thread that is waited for, and short passes take many times as long
-    as on one thread. What the environment says of it comes first; it is left as it was.
+    as on one thread. Whoever shares that library waits as long. What the environment says of it
+    comes first; it is left as it was.
     """
     mine = not any(word in os.environ for word in _WORDS)
     if mine:
@@ -25,4 +26,4 @@ def waiting_briefly() -> Iterator[None]:
         yield
     finally:
         if mine:
-            del os.environ["GOMP_SPINCOUNT"]
+            os.environ.pop("GOMP_SPINCOUNT", None)

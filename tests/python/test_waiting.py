@@ -1,45 +1,61 @@
 """OpenMP's threads wait briefly, unless the environment says how long; it stays as it was."""
 
+import ctypes
 import os
 import subprocess
 import sys
 
 import pytest
 
+from pyrpo import _waiting
+
+WORDS = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 PROGRAM = """
-import os
-words = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
-before = [os.environ.get(word) for word in words]
-import pyrpo
-assert [os.environ.get(word) for word in words] == before
+import ctypes, runpy, sys
+with runpy.run_path(sys.argv[1])["waiting_briefly"]():
+    ctypes.CDLL("libgomp.so.1")
 """
 
 
-def told(folder, **environment):
-    """What GNU OpenMP tells of its settings when it is loaded."""
-    known = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+@pytest.fixture(autouse=True)
+def _nothing_said(monkeypatch):
+    for word in WORDS:
+        monkeypatch.delenv(word, raising=False)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_environment_is_as_before(fails):
+    before = dict(os.environ)
+    try:
+        with _waiting.waiting_briefly():
+            assert os.environ["GOMP_SPINCOUNT"] == "5000"
+            if fails:
+                raise ImportError
+    except ImportError:
+        assert fails
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_what_was_said_comes_first(monkeypatch, word):
+    monkeypatch.setenv(word, "77")
+    before = dict(os.environ)
+    with _waiting.waiting_briefly():
+        assert dict(os.environ) == before
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(("said", "turns"), [({}, 5000), ({"OMP_WAIT_POLICY": "passive"}, 0)])
+def test_gnu_openmp_takes_it(said, turns):
+    try:
+        ctypes.CDLL("libgomp.so.1")
+    except OSError:
+        pytest.skip("there is no GNU OpenMP")
     run = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=folder,
-        env=known | {"OMP_DISPLAY_ENV": "verbose"} | environment,
+        [sys.executable, "-c", PROGRAM, _waiting.__file__],
+        env=dict(os.environ) | {"OMP_DISPLAY_ENV": "verbose"} | said,
         capture_output=True,
         text=True,
-        check=False,
+        check=True,
     )
-    assert run.returncode == 0, run.stderr
-    if "GOMP_SPINCOUNT" not in run.stderr:
-        pytest.skip("not GNU OpenMP")
-    return run.stderr
-
-
-def test_threads_wait_briefly(tmp_path):
-    assert "GOMP_SPINCOUNT = '5000'" in told(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "turns"), [("OMP_WAIT_POLICY", "passive", 0), ("GOMP_SPINCOUNT", "77", 77)]
-)
-def test_the_environment_comes_first(tmp_path, name, value, turns):
-    text = told(tmp_path, **{name: value})
-    assert f"GOMP_SPINCOUNT = '{turns}'" in text
-    assert "GOMP_SPINCOUNT = '5000'" not in text
+    assert f"GOMP_SPINCOUNT = '{turns}'" in run.stderr
